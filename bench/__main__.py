@@ -28,9 +28,11 @@ from bench.experiments import assignment_rate
 from bench.fairness import fairness
 from bench.feeds import feed_figures
 from bench.figures import Figure, histories, print_table
+from bench.floods import floods
 from bench.floor_server import floor_route
 from bench.floor_workflows import floor_worker
 from bench.graphs import QUICK_CHAIN, outside_chain
+from bench.growth import growth
 from bench.imports import import_rates, large_imports, neighbours
 from bench.integrations import browse_rate, import_of_files, mount_growth
 from bench.loops import loop_rates, node_costs
@@ -201,6 +203,14 @@ async def _due(m: Measuring) -> list[Figure]:
     return [await due_timers(m.platform)]
 
 
+async def _floods(m: Measuring) -> list[Figure]:
+    return await floods(m.scratch)
+
+
+async def _growth(m: Measuring) -> list[Figure]:
+    return await growth(m.platform, m.client)
+
+
 async def _concurrent(m: Measuring) -> list[Figure]:
     return await concurrent_runs(m.platform, CONCURRENT)
 
@@ -238,6 +248,8 @@ PARTS: Mapping[str, Part] = {
     "loops": Part("loops over ten thousand items", _loops),
     "pipeline": Part("requests through our pipeline and through FastAPI's routes", _pipeline),
     "due": Part("timers that are due together", _due),
+    "floods": Part("what a neighbour feels of eight floods", _floods),
+    "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }
 SHORT = [name for name, part in PARTS.items() if part.seconds is not None]

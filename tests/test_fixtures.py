@@ -1,15 +1,19 @@
 """The fixtures notice what they promise to notice."""
 
 import sys
+import uuid
 import weakref
 from collections.abc import Callable
 
+import httpx2
 import pytest
+from jsonschema_rs import ValidationError
 from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from temporalio.worker._workflow import _InterruptDeadlockError
 
 from runtime.prepared_statement import PreparedStatement
+from tests.support.client import Contract
 from tests.support.forked import forked
 from tests.support.watched import WatchedDatabase
 
@@ -130,3 +134,24 @@ def _exit_by_what_is_loaded() -> None:
 
 def test_a_forked_process_has_loaded_the_platform() -> None:
     assert forked(_exit_by_what_is_loaded).wait() == 0
+
+
+@pytest.mark.parametrize(("beyond", "valid"), [({}, True), ({"surprise": 1}, False)])
+def test_a_key_that_the_document_does_not_name_is_noticed(
+    contract: Contract, beyond: dict[str, int], valid: bool
+) -> None:
+    key = {"id": str(uuid.uuid4()), **beyond}
+    answer = httpx2.Response(200, json={"data": key}, headers=EVERY_ANSWER)
+    path = f"/v1/workspaces/{uuid.uuid4()}/api-keys/{uuid.uuid4()}"
+    if valid:
+        contract.check("DELETE", path, answer)
+    else:
+        with pytest.raises(ValidationError, match="surprise"):
+            contract.check("DELETE", path, answer)
+
+
+EVERY_ANSWER = {
+    "X-Request-Id": "1",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}

@@ -30,3 +30,5 @@ async def heartbeats(
         yield
     finally:
         task.cancel()
+        # A beat that could not be sent is missed by the server, which acts on it.
+        task.add_done_callback(lambda beats: beats.cancelled() or beats.exception())

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import psycopg
 import structlog
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, PendingRollbackError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ class Poller(ABC):
             try:
                 if await self.turn():
                     continue
-            except (psycopg.Error, DBAPIError, PoolTimeoutError):
+            except (psycopg.Error, DBAPIError, PoolTimeoutError, PendingRollbackError):
                 log.warning(
                     "the database could not be asked", by=type(self).__name__, exc_info=True
                 )

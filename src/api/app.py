@@ -27,7 +27,7 @@ from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
-from runtime.outbound_policy import OutboundPolicy
+from runtime.platform_policy import platform_policy
 from runtime.settings import Settings
 
 
@@ -116,7 +116,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
         store=ObjectStore(settings.object_store),
         limits=RateLimits(settings),
         shares=ConnectionShares(max(1, database.connections // 2)),
-        outbound=OutboundPolicy.from_entries(settings.outbound_allow),
+        outbound=platform_policy(settings),
     )
 
 

@@ -7,11 +7,11 @@ from runtime.settings import Settings
 
 
 def temporal_link(settings: Settings, workflow_id: str) -> JsonObject:
-    """The newest execution of a workflow id: `runId` is null, as it changes with each of them."""
-    url = None
-    if settings.temporal_ui_url is not None:
-        url = temporal_ui_url(settings.temporal_ui_url, settings.temporal_namespace, workflow_id)
-    return {"workflowId": workflow_id, "runId": None, "uiUrl": url}
+    """The newest execution of a workflow id, and where the Temporal UI shows it if there is one."""
+    if settings.temporal_ui_url is None:
+        return {"workflowId": workflow_id}
+    url = temporal_ui_url(settings.temporal_ui_url, settings.temporal_namespace, workflow_id)
+    return {"workflowId": workflow_id, "uiUrl": url}
 
 
 def page_url(run_id: Id) -> str:

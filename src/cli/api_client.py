@@ -71,7 +71,7 @@ async def api_client(state_dir: Path, url: str | None, api_key: str | None) -> A
         raise StartError(f"{base_url} is no URL such as http://127.0.0.1:8000.")
     client = ApiClient(base_url, key, "")
     try:
-        entries = await client.call("GET", "/v1/workspaces")
+        entries = (await client.call("GET", "/v1/workspaces"))["workspaces"]
     finally:
         await client.close()
     if len(entries) != 1:

@@ -12,6 +12,7 @@ from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
 from models.content.items.viewers import viewers_among
 from models.content.surfaces.references import register_reference
+from models.core.lifecycle.workers import find_lost_workers_with
 from models.data.databases.queries import seen_databases
 from models.data.databases.references import check_reference_with
 from models.data.databases.rules.kinds import FieldKind
@@ -25,6 +26,7 @@ from models.people.members.handlers import on_member_removal
 from models.people.workspaces.handlers import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
 from models.sources.mounts.schedules import mounts_closed, mounts_placed
+from models.workspace.system.queries import lost_since
 
 
 def register_models() -> None:
@@ -42,4 +44,5 @@ def register_models() -> None:
     register_reference("record", seen_records)
     register_reference("view", seen_views)
     find_viewers_with(viewers_among)
+    find_lost_workers_with(lost_since)
     check_reference_with(FieldKind.BUTTON, check_visible)

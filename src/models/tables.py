@@ -61,6 +61,7 @@ import models.workspace.legacy_imports.tables
 import models.workspace.model_settings.tables
 import models.workspace.share_links.tables
 import models.workspace.system.tables
+import models.workspace.usage.tables
 import runtime.outbox
 from runtime.schema import metadata
 

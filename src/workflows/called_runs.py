@@ -51,7 +51,7 @@ async def run_called(
     """Run the child to its end, whatever the end; its row says what it was.
 
     The row stays open only if the time of the last attempt is over. Cancelling this cancels the
-    child, unless it `outlives` us: then only our rows do. It has our priority: who waits for us
+    child, unless it `outlives` us: then only our rows do. It has our fairness key: who waits for us
     waits for it, too.
     """
     attempts = attempts or Attempts()

@@ -101,6 +101,7 @@ def _declares_its_access(method: str, path: str, operation: dict[str, Any]) -> N
     assert set(access["scopes"]) <= set(Scope)
     assert access["itemLevel"] in {None, *(level.name.lower() for level in Level if level)}
     assert operation["summary"]
+    assert len(operation["description"]) > len(operation["summary"])
     assert operation["security"] or access["credential"] == "none"
     needs_scope = path.startswith("/v1/workspaces/{") and access["credential"] != "none"
     needs_scope = needs_scope and operation["operationId"] not in WITHOUT_SCOPE
@@ -117,9 +118,10 @@ def test_refusals_have_the_envelope() -> None:
 
 
 def _refuses_in_the_envelope(_method: str, _path: str, operation: dict[str, Any]) -> None:
+    shared = DOCUMENT["components"]["responses"]
     for status, response in operation["responses"].items():
         if status >= "400":
-            assert response["content"] == {
+            assert shared[response["$ref"].rpartition("/")[2]]["content"] == {
                 "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
             }
 

@@ -117,7 +117,7 @@ def test_every_kind_operator_binding_and_function_is_named() -> None:
 
 
 FREE = {
-    "data", "relations", "computed", "system", "metadata", "content", "output", "input", "result",
+    "data", "relations", "computed", "metadata", "content", "output", "input", "result",
     "triggerPayload", "payload", "variables", "aggregates", "before", "after", "inputSchema",
     "body", "nodes",
 }  # fmt: skip
@@ -153,6 +153,36 @@ def test_every_reference_leads_to_a_component() -> None:
     assert names <= SCHEMAS.keys()
     assert not [name for name in names if name.startswith(("_", "models__"))]
     assert "x-documented-as" not in TEXT
+
+
+FOREIGN = {"providerCreatedAt", "providerModifiedAt"}
+"""Texts of providers."""
+LOCAL = {
+    *("ScheduleTrigger.startAt", "ScheduleTrigger.endAt", "ImportedDocument.exportedAt"),
+    *("ScheduleTriggerAnswer.startAt", "ScheduleTriggerAnswer.endAt"),
+}
+"""Moments that may lack their offset, and one that nobody reads."""
+
+
+def test_a_moment_is_a_date_and_time() -> None:
+    loose = {
+        f"{name}.{key}"
+        for name, schema in SCHEMAS.items()
+        for key, part in schema.get("properties", {}).items()
+        if key.endswith("At") and key not in FOREIGN and "$ref" not in part
+        if "date-time" not in {one.get("format") for one in (part, *part.get("anyOf", []))}
+    }
+    assert loose == LOCAL
+
+
+def test_an_answer_declares_its_headers() -> None:
+    paths, shared = DOCUMENT["paths"], DOCUMENT["components"]["responses"]
+    done = paths["/v1/records/{recordId}"]["patch"]["responses"]["200"]["headers"]
+    assert {"X-Request-Id", "Idempotency-Replayed", "X-RateLimit-Remaining"} <= done.keys()
+    assert "ETag" in paths["/v1/assets/{fileId}/{assetToken}"]["get"]["responses"]["304"]["headers"]
+    assert "Retry-After" in shared["RateLimited"]["headers"]
+    assert "Retry-After" in shared["Unavailable"]["headers"]
+    assert "Idempotency-Replayed" in shared["ConflictOrInProgress"]["headers"]
 
 
 REGISTRY = Registry([("urn:openapi", {"components": DOCUMENT["components"]})])

@@ -51,7 +51,8 @@ def test_the_demo_leaves_other_platforms_alone_and_nothing_behind(
 ) -> None:
     seen: list[tuple[Path, str, str]] = []
 
-    async def play(state: StateDir, endpoint: FlakyEndpoint, _: Console) -> None:
+    async def play(state: StateDir, endpoint: FlakyEndpoint, _: Console, *, waits: bool) -> None:
+        assert not waits, "nobody is there to look at pages"
         told = read_object(state.connection)
         ours = {name: value for name, value in told["environment"].items() if name in THEIRS}
         assert "--port=0" in told["arguments"]
@@ -68,7 +69,7 @@ def test_the_demo_leaves_other_platforms_alone_and_nothing_behind(
 def test_a_demo_that_fails_cleans_up_as_well(
     ended: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def play(*_: object) -> None:
+    async def play(*_: object, **__: object) -> None:
         raise StartError("The run ended as failed.")
 
     monkeypatch.setattr("cli.demo.platform.play", play)

@@ -166,8 +166,16 @@ def test_a_second_start_beside_it_is_refused(up: Up) -> None:
     assert up.is_ready()
 
 
-def test_nothing_private_may_be_called_unless_the_operator_says_so(up: Up) -> None:
-    assert "WORKSPACE_OUTBOUND_ALLOW" not in psutil.Process(up.pid("worker")).environ()
+def test_this_machine_may_be_called_but_not_the_platform_itself(up: Up) -> None:
+    settings = psutil.Process(up.pid("worker")).environ()
+    assert settings["WORKSPACE_OUTBOUND_ALLOW"] == "127.0.0.0/8,::1,localhost"
+    own = settings["WORKSPACE_OWN_LISTENERS"].split(",")
+    for name in ("baseUrl", "temporalUiUrl", "temporalAddress"):
+        assert up.connection[name].rpartition("/")[2] in own
+    command_line = psutil.Process(up.pid("temporal")).cmdline()
+    chosen = [one.partition("=")[2] for one in command_line if re.match(r"--[a-z-]*port=", one)]
+    assert len(chosen) == 4, "frontend, UI, HTTP API and metrics"
+    assert {f"127.0.0.1:{port}" for port in chosen} <= {*own}
 
 
 def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:

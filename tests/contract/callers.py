@@ -4,7 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
 from models.core.access.rules import Role, Scope
+from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.furnished import Furnished
+from tests.contract.operations import Operation
+from tests.support.admins import admin_session
 from tests.support.client import Client
 
 
@@ -53,3 +56,16 @@ class Callers:
             self._made.checksum = None
             self._clients[who] = self._made.client.with_token(await token())
         return self._clients[who]
+
+
+def caller_of(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> Client:
+    """The owner: with a key, or in a session where the operation wants one.
+
+    What is for platform administrators is called by one.
+    """
+    if operation.access["platformAdmin"]:
+        return made.client.with_token(admin_session(issuer))
+    if operation.access["credential"] != "session":
+        return made.client
+    email = made.secrets.get(f"email of {operation.id}", made.space.email)
+    return made.client.with_token(issuer.mint(email, "Test"))

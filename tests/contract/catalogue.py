@@ -53,6 +53,14 @@ _RESOURCE = {
     "capabilities": ["read", "mount", "import"],
 }
 
+_FORM = {
+    "externalType": "form",
+    "externalId": "survey",
+    "name": "Team survey",
+    "surfaceKind": "form",
+    "capabilities": ["read", "import_form"],
+}
+
 EXAMPLES: Mapping[str, Example] = {
     # callers and workspaces
     "get_me": GET,
@@ -313,7 +321,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "get_resource_import": Example(works=True, private=True),
     "import_form": Example(
-        body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
+        body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _FORM},
         works=True,
     ),
     "list_mounts": GET,
@@ -366,6 +374,9 @@ EXAMPLES: Mapping[str, Example] = {
     "list_data_source_runs": GET,
     "get_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
     "cancel_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
+    "retry_data_source_run": Example(
+        ids={"dataSourceId": "idleSourceId", "runId": "failedSourceRunId"}
+    ),
     "preview_data_source": Example(
         body=lambda one: {
             "kind": "file",
@@ -522,7 +533,9 @@ EXAMPLES: Mapping[str, Example] = {
     "export_records": Example(body=lambda _: {"format": "csv"}, works=True),
     "get_export": Example(private=True),
     "create_workspace_export": EMPTY,
+    "list_workspace_exports": GET,
     "get_workspace_export": GET,
+    "cancel_workspace_export": GET,
     # surfaces
     "get_surface": GET,
     "replace_surface": Example(body=lambda _: {"blocks": []}, ends=True),
@@ -546,6 +559,9 @@ EXAMPLES: Mapping[str, Example] = {
     "delete_surface_comment": Example(ids={"commentId": "surfaceCommentId"}),
     "open_content_surface": GET,
     # forms
+    "create_form": Example(
+        body=lambda one: {"label": "Contact", "databaseId": one.ids["databaseId"]}
+    ),
     "get_form": GET,
     "update_form": body({"description": "Changed"}),
     "get_public_form": Example(ids={"itemId": "formItemId"}),

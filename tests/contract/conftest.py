@@ -10,10 +10,14 @@ from sqlalchemy import update
 
 from models.content.items.tables import item
 from runtime.crypto import KeyRing
+from runtime.settings import Settings
 from tests.contract.callers import Callers
 from tests.contract.furnished import Furnished, furnish
 from tests.support.client import Client, Contract
+from tests.support.engine import running_engine
+from tests.support.postgres import emptied
 from tests.support.spaces import make_space
+from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
 
@@ -62,6 +66,28 @@ async def used(
     """A workspace for the calls that leave what further calls need."""
     async for made in _furnished(_app, contract, _watched_database, keys):
         yield made
+
+
+@pytest_asyncio.fixture(scope="module")
+async def platform(  # all of it
+    _app: FastAPI,
+    contract: Contract,
+    _watched_database: WatchedDatabase,
+    keys: KeyRing,
+    settings: Settings,
+    database_url: str,
+) -> AsyncIterator[Furnished]:
+    """A furnished workspace whose work is done."""
+    emptied(database_url)
+    async with (
+        dev_server() as temporal,
+        running_engine(
+            _watched_database, database_url, temporal.client, store=settings.object_store
+        ),
+    ):
+        space = await make_space(_watched_database, keys)
+        async with Client(_app, contract, space.token) as client:
+            yield await furnish(space, client)
 
 
 Furnishing = Callable[[], Awaitable[Furnished]]

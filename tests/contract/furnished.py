@@ -274,10 +274,18 @@ async def _imports(made: Furnished) -> None:
     made.ids["importId"] = str(import_id)
     made.ids["importDoneId"] = await _ended_run(made, None)
     made.ids["dataSourceDoneRunId"] = await _ended_run(made, made.ids["dataSourceId"])
+    idle = {"label": "Idle", "kind": "http_json", "config": {"url": "https://example.test/"}}
+    made.ids["idleSourceId"] = (await made.post(f"{made.space.path}/data-sources", idle))["id"]
+    failed = await _ended_run(made, made.ids["idleSourceId"], DataSourceRunStatus.FAILED)
+    made.ids["failedSourceRunId"] = failed
 
 
-async def _ended_run(made: Furnished, data_source_id: str | None) -> str:
-    """A run that has succeeded without a row."""
+async def _ended_run(
+    made: Furnished,
+    data_source_id: str | None,
+    status: DataSourceRunStatus = DataSourceRunStatus.SUCCEEDED,
+) -> str:
+    """A run that has ended without a row."""
     run_id, database_id = uuid.uuid4(), made.ids["databaseId"]
     counted = dict.fromkeys(STATS, 0)
     result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}
@@ -287,11 +295,11 @@ async def _ended_run(made: Furnished, data_source_id: str | None) -> str:
             "workspace_id": made.space.id,
             "data_source_id": data_source_id,
             "database_id": database_id,
-            "status": DataSourceRunStatus.SUCCEEDED.value,
+            "status": status.value,
             "trigger": RunTrigger.MANUAL.value,
             "actor_user_id": made.space.actor.user_id,
             "chain": [],
-            "plan": {"kind": "file"},
+            "plan": {"kind": "file", "force": False},
             "progress": {"mapping": []},
             "stats": counted,
             "result": result,

@@ -71,12 +71,14 @@ async def call(
     *,
     ids: Mapping[str, str] | None = None,
     body: Any = None,
+    headers: Mapping[str, str] | None = None,
+    query: Mapping[str, str] | None = None,
 ) -> httpx2.Response:
-    """Make the example call of an operation, perhaps with other ids or another body."""
+    """Make the example call of an operation, perhaps with other ids or body, and further parts."""
     example = EXAMPLES[operation.id]
     options: dict[str, Any] = {
-        "params": dict(example.query(made)),
-        "headers": dict(example.headers(made)),
+        "params": {**example.query(made), **(query or {})},
+        "headers": {**example.headers(made), **(headers or {})},
     }
     if example.content is not None:
         options["content"] = example.content

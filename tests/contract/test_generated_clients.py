@@ -140,14 +140,15 @@ async def test_openapi_python_client_builds_a_graph_and_reads_it_back(
     found = await made(client, space, database_id, graph.to_dict())
     detail = m.AutomationDetail.from_dict(found)
     find, each, _ = detail.graph.nodes
-    assert isinstance(find, m.QueryRecordsNode)
-    assert isinstance(find.config, m.QueryRecordsConfig)
-    assert isinstance(each.config, m.ForEachConfig)
+    assert isinstance(find, m.QueryRecordsNodeAnswer)
+    assert isinstance(find.config, m.QueryRecordsConfigAnswer)
+    assert isinstance(each.config, m.ForEachConfigAnswer)
     assert each.config.items == m.NodeBinding(type_="node", value="find.records")
-    assert isinstance(detail.trigger_config, m.ManualTrigger)
+    assert isinstance(detail.trigger_config, m.ManualTriggerAnswer)
     assert detail.graph.to_dict() == found["graph"]
     # A change sends what it names and nothing else.
-    assert m.UpdateAutomation(graph=detail.graph).to_dict() == {"graph": found["graph"]}
+    again = m.Graph.from_dict(found["graph"])
+    assert m.UpdateAutomation(graph=again).to_dict() == {"graph": found["graph"]}
     assert m.UpdateAction(label="x").to_dict() == {"label": "x"}
     assert m.UpdateItem(title="x").to_dict() == {"title": "x"}
 
@@ -161,8 +162,8 @@ async def test_datamodel_codegen_builds_a_graph_and_reads_it_back(
     found = await made(client, space, database_id, sent)
     detail = m.AutomationDetail.model_validate(found)
     find, each, _ = (node.root for node in detail.graph.nodes)
-    assert isinstance(find.config, m.QueryRecordsConfig)
+    assert isinstance(find.config, m.QueryRecordsConfigAnswer)
     assert isinstance(each.config.items.root, m.NodeBinding)
-    assert isinstance(detail.triggerConfig.root, m.ManualTrigger)
+    assert isinstance(detail.triggerConfig.root, m.ManualTriggerAnswer)
     read = detail.graph.model_dump(mode="json", by_alias=True, exclude_unset=True)
     assert read == found["graph"]

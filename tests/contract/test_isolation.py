@@ -23,13 +23,12 @@ from models.people.api_keys.tables import api_key
 from models.people.workspaces.tables import workspace as workspace_table
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer
-from tests.contract.callers import Callers
+from tests.contract.callers import Callers, caller_of
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.conftest import Furnishing
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, called, example_body, operations
 from tests.contract.watching import checksum
-from tests.support.admins import admin_session
 from tests.support.cells import cells
 from tests.support.client import Client
 from tests.support.spaces import make_space
@@ -262,7 +261,7 @@ async def test_a_platform_administrator_is_told_of_unknown_ids(
     own: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
     async def cell(operation: Operation) -> None:
-        caller = _caller(own, operation, issuer)
+        caller = caller_of(own, operation, issuer)
         await refused(own, caller, operation, 404, ids=_nowhere(operation))
 
     await each_refused(own, group, cell)
@@ -318,7 +317,7 @@ async def test_an_id_in_the_path_from_elsewhere_is_an_unknown_one(
     own: Furnished, elsewhere: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
     async def cell(operation: Operation) -> None:
-        caller = _caller(own, operation, issuer)
+        caller = caller_of(own, operation, issuer)
         for name in operation.ids:
             theirs = elsewhere.ids[EXAMPLES[operation.id].ids.get(name, name)]
             unknown = str(uuid.uuid4())
@@ -383,7 +382,7 @@ async def test_a_word_in_the_path_that_no_column_holds_names_nothing(
     own: Furnished, issuer: DevelopmentIssuer
 ) -> None:
     for operation, name in WORDS:
-        answer = await call(_caller(own, operation, issuer), operation, own, ids={name: "%00"})
+        answer = await call(caller_of(own, operation, issuer), operation, own, ids={name: "%00"})
         assert answer.status_code in {400, 404}, f"{operation.id}: {answer.text}"
 
 
@@ -391,7 +390,7 @@ async def test_null_is_no_body(own: Furnished, issuer: DevelopmentIssuer) -> Non
     null = {"content": b"null", "headers": {"Content-Type": "application/json"}}
     for operation in PROTECTED:
         if EXAMPLES[operation.id].body is not None:
-            caller, path = _caller(own, operation, issuer), called({}, operation, own)
+            caller, path = caller_of(own, operation, issuer), called({}, operation, own)
             answer = await caller.request(operation.method.upper(), path, **null)
             assert answer.status_code == 400, f"{operation.id}: {answer.text}"
 
@@ -412,7 +411,7 @@ async def test_the_full_caller_succeeds(
     used: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
     async def cell(operation: Operation) -> None:
-        answer = await call(_caller(used, operation, issuer), operation, used)
+        answer = await call(caller_of(used, operation, issuer), operation, used)
         assert answer.status_code == operation.success, answer.text
 
     await each(group, cell)
@@ -426,24 +425,11 @@ async def test_the_full_caller_may_take_away(
 
     async def cell(operation: Operation) -> None:
         nonlocal made
-        answer = await call(_caller(made, operation, issuer), operation, made)
+        answer = await call(caller_of(made, operation, issuer), operation, made)
         if answer.status_code != operation.success:
             made = await furnished()
-            answer = await call(_caller(made, operation, issuer), operation, made)
+            answer = await call(caller_of(made, operation, issuer), operation, made)
         assert answer.status_code == operation.success, answer.text
 
     # What stands deeper comes first in the document's reverse order.
     await each([one for one in reversed(SUCCEEDING) if removes(one)], cell)
-
-
-def _caller(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> Client:
-    """The owner: with a key, or in a session where the operation wants one.
-
-    What is for platform administrators is called by one.
-    """
-    if operation.access["platformAdmin"]:
-        return made.client.with_token(admin_session(issuer))
-    if operation.access["credential"] != "session":
-        return made.client
-    email = made.secrets.get(f"email of {operation.id}", made.space.email)
-    return made.client.with_token(issuer.mint(email, "Test"))

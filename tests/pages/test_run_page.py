@@ -306,6 +306,18 @@ async def test_a_failure_is_told_with_its_attempts(
     await page.screenshot(screens / "failed.png")
 
 
+async def test_an_approval_says_who_may_decide(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    config = {"role": "admin", "allowEditors": False}
+    run_id = await automations.run(graph(node("ask", "approval", label="Pay?", **config)))
+    await enter(page, server, run_id, automations.space.token, "#ask")
+    await page.until("document.querySelector('#details').innerText.includes('members with the')")
+    shown = (await page.text("#details")).lower()
+    assert "members with the role admin" in shown
+    assert "editors may decide" in shown
+
+
 async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
     page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
 ) -> None:

@@ -31,7 +31,9 @@ async def share(client: Client, space: Space, item_id: str, **body: Any) -> tupl
     """The path of a new link, and its token."""
     made = await client.post(f"{space.path}/items/{item_id}/share-links", json=body)
     assert made.status_code == 201, made.text
-    return made.json()["data"]["url"], made.json()["data"]["token"]
+    path, _, token = made.json()["data"]["url"].partition("#")
+    assert token == made.json()["data"]["token"]
+    return path, token
 
 
 async def make(client: Client, kind: str, title: str, **values: Any) -> Json:

@@ -167,12 +167,11 @@ async def bring_in(
 
 async def exported(space: Space, store: ObjectStore, page: int = 2) -> bytes:
     """The bundle of a workspace, its parts no longer than `page`."""
-    export_id = new_id()
     activities = JobActivities(
         space.database, {Family.WORKSPACE_EXPORT: WorkspaceExports(store, page)}
     )
     async with space.database.transaction() as work:
-        await accept_workspace_export(work, space.actor, export_id)
+        export_id = await accept_workspace_export(work, space.actor, new_id())
     while await activities.advance_job(str(export_id)) == MORE:
         pass
 

@@ -12,15 +12,26 @@ _COMMON = {401, 404, 405, 429, 503}
 """What may be answered where no operation is, or none that the document shows."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DOCUMENT = "urn:openapi"
+_HOST = "host-of-the-caller.test"
+"""Where the client says it is: no answer may repeat it."""
+_CLAIMS = {
+    "Forwarded": f"for={_HOST};host={_HOST};proto=https",
+    **{f"X-Forwarded-{part}": _HOST for part in ("For", "Host", "Server", "Prefix")},
+    "X-Forwarded-Proto": "https",
+}
 
 
 class Contract:
     """What the document says an operation may answer."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._schemas = Registry(
-            [(_DOCUMENT, {"$schema": _DIALECT, "components": document["components"]})]
-        )
+        components = {
+            **document["components"],
+            "schemas": _closed(document["components"]["schemas"]),
+        }
+        self._schemas = Registry([(_DOCUMENT, {"$schema": _DIALECT, "components": components})])
+        self._refusals: Mapping[str, Any] = document["components"]["responses"]
+        self._headers = {name.lower() for name in document["components"]["headers"]}
         self._validators: dict[str, Draft202012Validator] = {}
         # What is written out goes before what a parameter would match.
         self._paths = [
@@ -33,6 +44,7 @@ class Contract:
         assert response.headers["x-request-id"]
         assert response.headers["x-content-type-options"] == "nosniff"
         assert response.headers["referrer-policy"] == "no-referrer"
+        assert _HOST not in f"{response.headers}{response.text}", "it repeats the caller's host"
         if method == "HEAD":
             assert response.content == b""
             return
@@ -46,13 +58,23 @@ class Contract:
             return
         status = str(response.status_code)
         assert status in declared, f"{method} {path} answered {status}: {response.text}"
-        content = declared[status].get("content", {})
+        answer = self._answer(declared[status])
+        unknown = self._headers & response.headers.keys() - {
+            one.lower() for one in answer["headers"]
+        }
+        assert not unknown, f"{method} {path} answered {status} with {unknown}"
+        content = answer.get("content", {})
         media_type = response.headers.get("content-type", "").partition(";")[0]
         if media_type != "application/json":
             return
         schema = content["application/json"].get("schema", {})
         if "$ref" in schema:
             self._check_schema(schema["$ref"], response)
+
+    def _answer(self, declared: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer itself, where refusals refer to what is the same for many operations."""
+        name = declared.get("$ref", "").rpartition("/")[2]
+        return self._refusals[name] if name else declared
 
     def _declared(self, method: str, path: str) -> Mapping[str, Any] | None:
         for pattern, operations in self._paths:
@@ -75,8 +97,8 @@ class Client(httpx2.AsyncClient):
     def __init__(self, app: Any, contract: Contract, token: str | None) -> None:
         super().__init__(
             transport=httpx2.ASGITransport(app=app),
-            base_url="http://workspace.test",
-            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+            base_url=f"http://{_HOST}",
+            headers=_CLAIMS if token is None else {"Authorization": f"Bearer {token}", **_CLAIMS},
         )
         self._app = app
         self._contract = contract
@@ -95,3 +117,18 @@ class Client(httpx2.AsyncClient):
 
 def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"{\w+}", "[^/]+", path))
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with no properties beyond those it names, where it does not say otherwise."""
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {
+        key: one if key in {"example", "examples", "default", "const", "enum"} else _closed(one)
+        for key, one in schema.items()
+    }
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed

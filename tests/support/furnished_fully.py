@@ -206,6 +206,7 @@ async def _automations(made: Furnished) -> None:
         body = {"label": kind.value, "triggerConfig": config, "graph": graph}
         await made.post(f"{made.space.path}/automations", body)
         graph = {"nodes": nodes[:1], "edges": []}
+    await made.post(f"{made.space.path}/automations", {"label": "Without a version"})
 
 
 async def _automation(made: Furnished) -> None:

@@ -39,7 +39,8 @@ class Server:
 async def serving(settings: Settings, **environment: str) -> AsyncIterator[Server]:
     """`workspace api` on a free port, for the length of the block."""
     with _reserved_port() as port:
-        async with _listening_process(settings, port, environment) as process:
+        own = {"WORKSPACE_PUBLIC_URL": f"http://127.0.0.1:{port}", **environment}
+        async with _listening_process(settings, port, own) as process:
             yield Server(port, process.pid)
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from activities.action_runs.calls import CALLS
 from activities.automation_runs.node_execution import completion
-from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
+from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import (
     Effect,
     Invocation,
@@ -23,6 +23,7 @@ from activities.automation_runs.nodes.invocation import (
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
 from activities.database_absence import awaiting_database
+from activities.database_errors import is_away
 from models.automation.action_runs import step_writes
 from models.automation.action_runs.execution import ActionRunHeader, StepRow, pass_gate
 from models.automation.action_runs.rules import PlannedStep, StepStatus
@@ -32,6 +33,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import compile_expression
+from runtime import steps
 from runtime.bounded_processes import beside_loop
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
@@ -114,6 +116,7 @@ class ActionSteps:
         Raises only while the database is away, and only before an effect or after its result is
         written.
         """
+        steps.announce(f'Step "{attempt.step.id}"')
         try:
             opened = await self._open(attempt)
             if isinstance(opened, StepReply):

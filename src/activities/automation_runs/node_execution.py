@@ -12,10 +12,11 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.automation_runs.graphs import ExecutableNode
-from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
+from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.runs import OpenRun, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
+from activities.database_errors import is_away
 from models.automation.automation_runs import gated_writes, node_writes
 from models.automation.automation_runs.errors import NodeError, NodeWrittenError, RunClosedError
 from models.automation.automation_runs.gate import NodeRow, pass_gate
@@ -23,6 +24,7 @@ from models.automation.automation_runs.node_writes import Completion, NodeKey
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
+from runtime import steps
 from runtime.bounded_processes import CrowdedError, evaluating_for
 from runtime.database import Database, UnitOfWork
 
@@ -85,6 +87,7 @@ class NodeExecution:
             # its long evaluations leaves them to others meanwhile.
             evaluating_for.set(run.header.workspace_id)
         node = run.graph.nodes[call.node_id]
+        steps.announce(f'Node "{node.label or node.id}"')
         key = NodeKey(
             run.header.workspace_id, run.header.run_id, call.node_id, call.scope_key, node.kind
         )

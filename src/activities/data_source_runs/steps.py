@@ -1,7 +1,7 @@
 """The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -22,6 +22,7 @@ from activities.data_source_runs.inputs import (
     wanted_by,
 )
 from activities.data_source_runs.progress import StepReply, reporting
+from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted
@@ -133,7 +134,11 @@ class DataSourceRunActivities:
 
     async def _stage(self, run: DataSourceRun, table: Reading, counts: dict[str, int]) -> None:
         progress = await self._ready_to_stage(run)
-        mapping = await self._mapping(run, table)
+        known = run.plan["fields"]
+        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
+        described = await table.describe(0, 0 if known else None)
+        columns = known or _suggested(run, described)
+        mapping = [FieldMapping.model_validate(one) for one in columns]
         async with self._database.transaction() as work:
             fields = await filled_fields(work, run, mapping)
         request = Fill(
@@ -164,6 +169,8 @@ class DataSourceRunActivities:
             run,
             staged=True,
             options=grown,
+            sheetName=described["sheetName"],
+            sheets=described["sheets"][:MAX_SHEETS],
             mapping=[one.model_dump(mode="json", by_alias=True) for one in mapping],
         )
 
@@ -183,26 +190,6 @@ class DataSourceRunActivities:
             await staging.unstage(work, run.id)
             await staging.record_progress(work, run.id, read=0, skipped=0, lost=0)
             return {}
-
-    async def _mapping(self, run: DataSourceRun, table: Reading) -> Sequence[FieldMapping]:
-        """The mapping of a run; without one every column fills the field it suggests."""
-        if run.plan["fields"]:
-            return [FieldMapping.model_validate(one) for one in run.plan["fields"]]
-        described = await table.describe(0, None)
-        sheets = [*described["sheets"]][:MAX_SHEETS]
-        await self._progress(run, sheetName=described["sheetName"], sheets=sheets)
-        return [
-            FieldMapping.model_validate(
-                {
-                    "sourcePath": column["source_path"],
-                    "fieldKey": column["suggested_key"],
-                    "label": column["label"],
-                    "kind": column["kind"],
-                }
-            )
-            for column in described["columns"]
-            if column["suggested_key"] not in run.plan.get("leftOut", ())
-        ]
 
     @activity.defn(name="apply_rows")
     async def apply(self, run_id: str) -> StepReply:
@@ -262,7 +249,8 @@ class DataSourceRunActivities:
             async with self._database.transaction() as work:
                 run = await staging.hold_run(work, Id(run_id))
             try:
-                yield run
+                with refusals():
+                    yield run
             except endings.RunOverError:
                 return
             except SourceProblem as problem:
@@ -287,6 +275,20 @@ class DataSourceRunActivities:
         async with self._database.transaction() as work:
             await endings.fail_run(work, run_id, problem)
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
+
+
+def _suggested(run: DataSourceRun, described: JsonObject) -> list[JsonObject]:
+    """The mapping in which every column fills the field it suggests."""
+    return [
+        {
+            "sourcePath": column["source_path"],
+            "fieldKey": column["suggested_key"],
+            "label": column["label"],
+            "kind": column["kind"],
+        }
+        for column in described["columns"]
+        if column["suggested_key"] not in run.plan.get("leftOut", ())
+    ]
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from temporalio import activity
 
+from activities.database_errors import refusals
 from activities.heartbeats import heartbeats
 from activities.legacy_imports.chunks import Chunk, Chunks, chunks_of
 from models.core.base import Id
@@ -51,7 +52,8 @@ class WorkspaceActivities:
         counts: dict[str, int] = {}
         async with heartbeats(counts):
             try:
-                return await self._work_on(Id(entry_id), counts)
+                with refusals():
+                    return await self._work_on(Id(entry_id), counts)
             except EntryMovedError:
                 return await self._moved(Id(entry_id))
             except UnavailableError:

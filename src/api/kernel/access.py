@@ -13,6 +13,8 @@ from models.core.access.rules import Level, Scope
 
 Credential = Literal["any", "session", "key", "none"]
 
+_CREDENTIALS = {"any": "", "session": "a session", "key": "an API key", "none": "no credential"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
@@ -63,6 +65,17 @@ class Access:
     def parameter(self) -> str | None:
         """The path parameter that names the resource."""
         return None if self.resource is None else f"{to_camel(self.resource)}Id"
+
+    def sentence(self) -> str:
+        """What a caller needs, for the description of the operation."""
+        needs = [_CREDENTIALS[self.credential]]
+        needs += ["platform administration"] if self.platform_admin else []
+        needs += [f"the scope `{scope.value}`" for scope in self.scopes]
+        needs += [" or ".join(f"`{scope.value}`" for scope in self.any_scope)]
+        if self.level and self.resource is not None:
+            noun = self.resource.replace("_", " ")
+            needs += [f"{self.level.name.lower()} access to the {noun}"]
+        return f"Needs {' and '.join(filter(None, needs)) or 'any valid credential'}."
 
     def document(self) -> dict[str, Any]:
         """The `x-access` object of the OpenAPI document."""

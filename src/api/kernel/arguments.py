@@ -8,7 +8,7 @@ from pydantic import ValidationError as ShapeError
 from api.kernel.echoes import take_echoes
 from api.kernel.operation import Operation
 from models.content.files.rules import Content
-from models.core.problems import place, refusal, sentence
+from models.core.problems import MAX_PROBLEMS, place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
 
@@ -86,7 +86,10 @@ def body_argument(
     except ShapeError as error:
         problems = error.errors(include_url=False, include_input=False)
         details = [
-            Detail(place(problem, value), sentence(problem, body.shape)) for problem in problems
+            Detail(
+                place(problem, value), sentence(problem, body.shape if at < MAX_PROBLEMS else None)
+            )
+            for at, problem in enumerate(problems)
         ]
         raise refusal(details) from None
 

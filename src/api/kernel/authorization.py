@@ -57,7 +57,10 @@ def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | N
 def _check_credential(access: Access, caller: Caller) -> None:
     is_key = caller.principal.type is PrincipalType.API_KEY
     if access.credential == "session" and is_key:
-        raise DeniedError("This operation needs a user's session; an API key cannot call it.")
+        raise DeniedError(
+            "This operation needs a user's session as `Authorization: Bearer`; an API key cannot"
+            " call it."
+        )
     if access.credential == "key" and not is_key:
         raise DeniedError("This operation needs an API key; a session cannot call it.")
     if access.platform_admin and not caller.principal.platform_admin:

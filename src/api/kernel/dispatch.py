@@ -12,11 +12,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.kernel.access import Access
+from api.kernel.neighbours import Neighbours, UnknownPathError
 from api.kernel.operation import Operation, describe_operation
 from api.kernel.pipeline import serve
 from api.kernel.request import ApiRequest
 from api.kernel.routing import Route
-from runtime.errors import MethodNotAllowedError, NotFoundError, PlatformError
+from runtime.errors import MethodNotAllowedError, NotFoundError
 from runtime.ids import parse_id
 
 
@@ -24,9 +25,9 @@ class UnknownMethodError(MethodNotAllowedError):
     """The path has operations, but none of this method; `Allow` names theirs (RFC 9110, 15.5.6)."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        super().__init__("This path does not know that method.")
-        methods = {operation.method for operation in operations}
-        self.headers = {"Allow": ", ".join(sorted(methods))}  # type: ignore[misc]  # of this path
+        methods = ", ".join(sorted({operation.method for operation in operations}))
+        super().__init__(f"This path does not know that method; it knows: {methods}.")
+        self.headers = {"Allow": methods}  # type: ignore[misc]  # of this path
         self.is_public = all(one.access.credential == "none" for one in operations)
         """Anybody may call the operations of the path."""
 
@@ -51,6 +52,7 @@ class Dispatch:
     def __init__(self, routes: Sequence[Route], lifespan: ASGIApp, sockets: ASGIApp) -> None:
         self._others = {"lifespan": lifespan, "websocket": sockets}
         self._root = _Node()
+        self._neighbours = Neighbours(routes)
         for route in routes:
             self._add(route)
 
@@ -61,7 +63,7 @@ class Dispatch:
         try:
             operation, values = self.find(scope["method"], scope["path"])
         except (NotFoundError, UnknownMethodError) as refusal:
-            operation, values = _refusing(refusal), {}
+            operation, values = self._refusing(refusal, scope), {}
         for name in operation.ids:
             value = values[name]
             canonical = value.lower()
@@ -90,6 +92,17 @@ class Dispatch:
         if "\x00" in path and _names_nothing(operation, values):
             raise NotFoundError("path")
         return operation, values
+
+    def _refusing(self, refusal: NotFoundError | UnknownMethodError, scope: Scope) -> Operation:
+        """An operation that refuses once its caller is known; a public path has none to know."""
+
+        async def refuse(_: ApiRequest) -> NoReturn:
+            if isinstance(refusal, NotFoundError):
+                raise UnknownPathError(self._neighbours.of(scope["method"], scope["path"]))
+            raise refusal
+
+        is_public = isinstance(refusal, UnknownMethodError) and refusal.is_public
+        return replace(_PUBLIC_REFUSAL if is_public else _REFUSAL, endpoint=refuse)
 
     def _add(self, route: Route) -> None:
         node = self._root
@@ -154,16 +167,6 @@ def _ends(
         yield from _ends(literal, rest, values)
     if node.parameter is not None and segment:
         yield from _ends(node.parameter, rest, (*values, segment))
-
-
-def _refusing(refusal: PlatformError) -> Operation:
-    """An operation that refuses once its caller is known; a public path has no caller to know."""
-
-    async def refuse(_: ApiRequest) -> NoReturn:
-        raise refusal
-
-    is_public = isinstance(refusal, UnknownMethodError) and refusal.is_public
-    return replace(_PUBLIC_REFUSAL if is_public else _REFUSAL, endpoint=refuse)
 
 
 async def _nothing(request: ApiRequest) -> Response:

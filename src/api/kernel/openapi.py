@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_pascal
 
+from api.kernel.response_headers import HEADERS, of_success
 from api.kernel.responses import ErrorBody
 from api.kernel.routing import Route
 
@@ -48,6 +49,8 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     )
     components = document.setdefault("components", {})
     components["securitySchemes"] = _SECURITY_SCHEMES
+    components["headers"] = HEADERS
+    refusals: dict[str, Any] = {}
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
@@ -62,9 +65,29 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
             method = route.operation.method
             described = document["paths"][route.path_format][method.lower()]
             _finish(route, described)
+            _describe_headers(route, described["responses"])
+            _share_refusals(described["responses"], refusals)
             if method == "PATCH":
                 _drop_defaults(described, schemas)
+    components["responses"] = dict(sorted(refusals.items()))
     return document
+
+
+def _describe_headers(route: Route, responses: dict[str, Any]) -> None:
+    headers = of_success(route.operation, route.responses)
+    for status, response in responses.items():
+        if status < "400":
+            response["headers"] = headers
+
+
+def _share_refusals(responses: dict[str, Any], shared: dict[str, Any]) -> None:
+    """Refusals are the same for many operations: each refers to a component, named by its codes."""
+    for status, response in responses.items():
+        if status >= "400":
+            name = "Or".join(to_pascal(code) for code in response["description"].split(", "))
+            if shared.setdefault(name, response) != response:
+                raise RuntimeError(f"The document has two refusals with the name {name}.")
+            responses[status] = {"$ref": f"#/components/responses/{name}"}
 
 
 def _drop_defaults(described: dict[str, Any], schemas: dict[str, Any]) -> None:
@@ -86,8 +109,7 @@ def _never_null(content: dict[str, Any]) -> None:
 def _finish(route: Route, described: dict[str, Any]) -> None:
     operation = route.operation
     described["x-access"] = operation.access.document()
-    if described.get("description", "").removesuffix(".") == described["summary"]:
-        del described["description"]
+    described["description"] = f"{described['description']} {operation.access.sentence()}"
     parameters = described.get("parameters", [])
     for parameter in parameters:
         if parameter["in"] == "query":

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from api.kernel.access import Access
+from api.kernel.parameters import Precondition
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
 
@@ -51,6 +52,8 @@ class Operation:
     request_name: str | None
     body: BodyParameter | None
     query: Mapping[str, QueryParameter]
+    preconditions: Mapping[str, Precondition]
+    """The endpoint's parameter that is read from `If-Match`, if it has one."""
     result: TypeAdapter[Any] | None
     batch: bool
     reads: bool
@@ -81,18 +84,17 @@ def describe_operation(
     request_name: str | None = None
     body: BodyParameter | None = None
     query: dict[str, QueryParameter] = {}
+    preconditions = _preconditions(signature)
     for name, parameter in signature.parameters.items():
         annotation = parameter.annotation
         if annotation is ApiRequest:
             request_name = name
         elif name == body_name:
             body = _body(name, parameter)
-        else:
+        elif name not in preconditions:
             if to_camel(name) in parameters:
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
-            required = parameter.default is inspect.Parameter.empty
-            query[to_camel(name)] = QueryParameter(name, TypeAdapter(annotation), required)
-    annotation = signature.return_annotation
+            query[to_camel(name)] = _query(name, parameter)
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -103,13 +105,14 @@ def describe_operation(
         request_name=request_name,
         body=body,
         query=query,
-        result=_result(endpoint, annotation),
+        preconditions=preconditions,
+        result=_result(endpoint, signature.return_annotation),
         batch=batch,
         reads=method in {"GET", "HEAD"} and not access.writes,
         chooses_workspace=bool(access.scopes)
         and access.resource is None
         and "workspaceId" not in parameters,
-        echoes=_echoes(method, parameters, signature.parameters.get(body_name or ""), annotation),
+        echoes=_echoes(method, parameters, signature, body),
     )
 
 
@@ -120,13 +123,30 @@ def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
     return BodyParameter(name, adapter, optional, parameter.annotation)
 
 
+def _query(name: str, parameter: inspect.Parameter) -> QueryParameter:
+    required = parameter.default is inspect.Parameter.empty
+    return QueryParameter(name, TypeAdapter(parameter.annotation), required)
+
+
+def _preconditions(signature: inspect.Signature) -> dict[str, Precondition]:
+    return {
+        name: mark
+        for name, parameter in signature.parameters.items()
+        for mark in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(mark, Precondition)
+    }
+
+
 def _echoes(
-    method: str, parameters: tuple[str, ...], body: inspect.Parameter | None, annotation: Any
+    method: str,
+    parameters: tuple[str, ...],
+    signature: inspect.Signature,
+    body: BodyParameter | None,
 ) -> frozenset[str]:
     if method != "PATCH" or body is None or not parameters[-1].endswith("Id"):
         return frozenset()
-    (answered,) = annotation.__pydantic_generic_metadata__["args"]
-    known = {field.alias for field in body.annotation.model_fields.values()}
+    (answered,) = signature.return_annotation.__pydantic_generic_metadata__["args"]
+    known = {field.alias for field in body.shape.model_fields.values()}
     return frozenset({"id", *({"kind"} & answered.model_fields.keys())} - known)
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from api.kernel.operation import Operation
+from api.kernel.response_headers import of_refusals
 from api.kernel.uploads import NAME_HEADER
 from models.core.idempotency.rules import HEADER, MAX_LENGTH
 from models.people.release_notices.rules import ReleaseChannel
@@ -44,14 +45,16 @@ def documented_responses(
 
     A further success of a shape, which has no content here, has that of the first.
     """
-    codes: dict[int, list[str]] = {}
+    refusals: dict[int, dict[str, type[PlatformError]]] = {}
     for refusal in (*_refusals(operation), *errors):
-        known = codes.setdefault(refusal.status, [])
-        if refusal.code not in known:
-            known.append(refusal.code)
+        refusals.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
     found: dict[int | str, dict[str, Any]] = {
-        status: {"description": ", ".join(codes[status]), "content": _ERROR}
-        for status in sorted(codes)
+        status: {
+            "description": ", ".join(sorted(by_code)),
+            "headers": of_refusals([by_code[code] for code in sorted(by_code)]),
+            "content": _ERROR,
+        }
+        for status, by_code in sorted(refusals.items())
     }
     if operation.result is None:
         found[operation.status] = {"content": {media_type: {}}}

@@ -1,12 +1,17 @@
-"""Query parameters that several lists share, read without any guessing (decisions C1)."""
+"""Parameters that several operations share, read without any guessing (decisions C1)."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+from fastapi import Header
 from pydantic import BeforeValidator, WithJsonSchema
 
 from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from models.core.preconditions import expected_version, read_if_match
 from runtime.ids import parse_id
 
 _COUNT = re.compile(r"0*([1-9][0-9]*)")
@@ -56,3 +61,33 @@ QueryId = Annotated[
     UUID, BeforeValidator(_id), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 """An id given in the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """Marks the parameter of an endpoint that is read from the header `If-Match`."""
+
+    read: Callable[[str | None], Any]
+
+
+IfUnchanged = Annotated[
+    datetime | None,
+    Precondition(read_if_match),
+    Header(
+        alias="If-Match",
+        description="The `updatedAt` that was read: what was changed since is left as it is.",
+    ),
+    WithJsonSchema({"type": "string"}),
+]
+"""The `updatedAt` that the caller knows, None for any."""
+
+IfVersion = Annotated[
+    int | None,
+    Precondition(expected_version),
+    Header(
+        alias="If-Match",
+        description="The version that was read: what was changed since is left as it is.",
+    ),
+    WithJsonSchema({"type": "string"}),
+]
+"""The version that the caller knows, None for any."""

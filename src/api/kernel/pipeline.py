@@ -202,6 +202,8 @@ class _Pipeline:
             arguments[operation.body.name] = argument
         if operation.request_name is not None:
             arguments[operation.request_name] = request
+        for name, precondition in operation.preconditions.items():
+            arguments[name] = precondition.read(request.headers.get("if-match"))
 
         async def run() -> Response | Deferred:
             result = await operation.endpoint(**arguments)

@@ -19,12 +19,24 @@ from fastapi.routing import APIRoute
 from api.kernel.access import Access
 from api.kernel.operation import Endpoint, describe_operation
 from api.kernel.operation_document import documented_request, documented_responses
-from api.kernel.parameters import Cursor, Flag, Limit, QueryId
+from api.kernel.parameters import Cursor, Flag, IfUnchanged, IfVersion, Limit, QueryId
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
 from runtime.errors import PlatformError
 
-__all__ = ["Access", "ApiRequest", "Cursor", "Data", "Flag", "Limit", "QueryId", "Route", "Router"]
+__all__ = [
+    "Access",
+    "ApiRequest",
+    "Cursor",
+    "Data",
+    "Flag",
+    "IfUnchanged",
+    "IfVersion",
+    "Limit",
+    "QueryId",
+    "Route",
+    "Router",
+]
 
 E = TypeVar("E", bound=Endpoint)
 

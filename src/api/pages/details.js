@@ -24,7 +24,7 @@ export class Details {
   /** The run itself: what came in, what came out, and the runs around it. */
   showRun({ run, links }) {
     this.nodeId = null;
-    const waiting = run.metadata.waiting ?? [];
+    const { waiting = [], waitingForWorkerSince: lost } = run.metadata;
     this.show(...present(
       element("h2", {}, "The run"),
       pairs({
@@ -37,6 +37,8 @@ export class Details {
       links.length > 0 && section("Runs around it", ...links.map((link) =>
         element("p", {}, `${RELATIONS[link.relation]} `,
           element("a", { href: `/runs/${link.runId}` }, link.automationLabel), " ", tag(link.status)))),
+      lost && section("Waits", element("p", { class: "problem" },
+        `waiting for a worker since ${moment(lost)}`)),
       waiting.length > 0 && section("Waits for", ...waiting.map((wait) => element("p", {},
         `${wait.nodeId} (${plain(wait.reason)})${wait.until ? ` until ${moment(wait.until)}` : ""}`))),
       run.error && section("Error", element("p", { class: "problem" }, run.error)),
@@ -138,6 +140,9 @@ function nodeRun(one, wait) {
         ended: one.completedAt && moment(one.completedAt),
         took: took(one),
         "waits until": wait?.until && moment(wait.until),
+        "asked to decide": one.metadata.wait?.required && asked(one.metadata.wait),
+        "editors may decide": one.metadata.wait?.required
+          && (one.metadata.wait.allowEditors ? "yes" : "no"),
         attempt: String(one.attempt),
         reused: one.metadata.reused ? "from the run this one replays" : null,
       })),
@@ -151,6 +156,12 @@ function nodeRun(one, wait) {
     section("Output", json(one.output)),
   ];
 }
+
+/** Whose decision an approval waits for. */
+const asked = ({ assignees, role, required }) => [
+  role && `members with the role ${role}`,
+  assignees?.length > 0 && `${assignees.length} ${assignees.length === 1 ? "person" : "people"}`,
+].filter(Boolean).join(" and ") + (required > 1 ? `; ${required} must approve` : "");
 
 const table = (heads, rows) => element("table", { class: "rows" },
   element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),

@@ -65,10 +65,11 @@ function take(found, first) {
 }
 
 function heard(data) {
-  const { waiting, ...run } = data.run;
+  const { waiting, metadata, ...run } = data.run;
   const before = JSON.stringify(shown.run);
   Object.assign(shown.run, run);
-  shown.run.metadata.waiting = waiting;
+  const { waitingForWorkerSince } = metadata;
+  Object.assign(shown.run.metadata, { waiting, waitingForWorkerSince });
   for (const node of data.nodes) known.set(node.nodeId, node);
   show();
   const news = chosen === null

@@ -106,6 +106,8 @@ function details() {
       database: shown.databaseId && mono(shown.databaseId),
       "taken back": run.revertedAt && moment(run.revertedAt),
     }),
+    run.waitingForWorkerSince && section("Waits", element("p", { class: "problem" },
+      `waiting for a worker since ${moment(run.waitingForWorkerSince)}`)),
     run.error && section("Error", element("p", { class: "problem" }, run.error),
       run.advice && element("p", { class: "quiet" }, run.advice)),
     run.status === "failed" && section("What was changed",

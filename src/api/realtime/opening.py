@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -95,7 +95,14 @@ def resumed_at(request: Request, since: int | None) -> int | None:
     return since if last is None or since is not None else _since({"since": last})
 
 
-def connection_url(request: Request, ticket: str) -> str:
-    """The URL of the WebSocket that a ticket opens, at the host that was asked for it."""
-    scheme = "wss" if request.url.scheme == "https" else "ws"
-    return f"{scheme}://{request.url.netloc}{PATH}?ticket={ticket}"
+def connection_url(public_url: str | None, ticket: str) -> str:
+    """The URL of the WebSocket that a ticket opens; relative where no public URL is set.
+
+    The host of the request is not asked: a client may name any.
+    """
+    relative = f"{PATH}?ticket={ticket}"
+    if public_url is None:
+        return relative
+    public = urlsplit(public_url)
+    scheme = "wss" if public.scheme == "https" else "ws"
+    return f"{scheme}://{public.netloc}{public.path}{relative}"

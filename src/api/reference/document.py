@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_pascal
 
 from api.kernel.openapi import render
 from api.kernel.routing import Route
+from api.reference.answers import describe_answers
 from api.reference.bindings import FILTER_KEYS, WithBindings
 from api.reference.items import CONFIGS as ITEMS
 from api.reference.items import item_configs, items_by_kind
@@ -76,8 +77,9 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
         _any_kind(schemas, body, union.part, filter(None, union.configs.values()))
-    document["components"]["schemas"] = dict(sorted(schemas.items()))
     whole: dict[str, Any] = resolved(document, schemas)
+    describe_answers(whole)
+    whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole
 
 

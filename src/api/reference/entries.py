@@ -7,9 +7,12 @@ from typing import Any
 
 from pydantic.alias_generators import to_pascal
 
+from api.reference.guides import GUIDES
+from api.reference.guides.steps import Guide, Step
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
+from models.automation.automations.rules.graph.outputs import OUTPUTS
 from models.core.expressions.rules.functions import EXAMPLE_TRIGGER, FUNCTIONS, Function
 from models.core.filters.notes import OPERATOR_NOTES
 from models.core.filters.operators import OPERATORS, Op
@@ -47,6 +50,8 @@ class Entry:
     example: Any = None
     result: Any = None
     """What the example gives, if it is an expression."""
+    steps: Sequence[Step] = ()
+    """The requests of an example that has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,21 @@ class Reference:
             "rows": [self._subject(subject) for subject in Subject],
             "changes": [self._change(kind) for kind in OperationKind],
         }
-        return [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
+        parts = [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
+        return [*(self._guide(guide) for guide in GUIDES), *parts]
+
+    def _guide(self, guide: Guide) -> Section:
+        entries = [
+            Entry(
+                topic.name,
+                topic.says,
+                topic.facts,
+                [table for name in topic.shapes for table in self._tables(name)],
+                steps=topic.steps,
+            )
+            for topic in guide.topics
+        ]
+        return Section(guide.slug, guide.says, entries)
 
     def _kinds(self, union: str) -> list[str]:
         return list(self._schemas[union]["discriminator"]["mapping"])
@@ -152,7 +171,11 @@ class Reference:
         else:
             example = {"id": "step", "kind": kind.value, "config": config["examples"][0]}
         facts = [("Edges that may follow", outcomes or "none: it ends the run"), _BINDINGS]
-        return Entry(kind.value, config["description"], facts, self._tables(name), example)
+        tables = [*_output(kind), *self._tables(name)]
+        output = OUTPUTS[kind]
+        if output.says:
+            facts.append(("Output", output.says))
+        return Entry(kind.value, config["description"], facts, tables, example)
 
     def _action(self, kind: ActionKind) -> Entry:
         name = next(references(self._member("CreateAction", kind)["properties"]["config"]))
@@ -243,6 +266,14 @@ class Reference:
                 found[here] = Table(here, says, schema["properties"], required)
             waiting += _parts(schema)
         return list(found.values())
+
+
+def _output(kind: NodeKind) -> Iterator[Table]:
+    """The keys of a node's output, under the name that bindings know it by."""
+    keys = OUTPUTS[kind].keys
+    if keys:
+        says = "What other nodes read of it once it has succeeded."
+        yield Table("Output", says, keys, frozenset())
 
 
 def _parts(schema: Schema) -> Iterator[str]:

@@ -28,10 +28,12 @@ async def run_demo() -> None:
     console = terminal()
     endpoint = FlakyEndpoint()
     async with endpoint.serving(), _platform(endpoint, console) as state:
-        await play(state, endpoint, console)
-        if sys.stdin.isatty() and console.is_terminal:
+        waits = sys.stdin.isatty() and console.is_terminal
+        await play(state, endpoint, console, waits=waits)
+        if waits:
             console.print("[dim]These pages are there until you press Enter.[/]")
             await _line()
+    console.print("The platform of the demo is gone. `make up` starts one that stays.")
 
 
 @asynccontextmanager

@@ -23,21 +23,28 @@ _RUN_SECONDS = 120
 _STYLES = {"succeeded": "green", "failed": "red", "skipped": "dim"}
 
 
-async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console) -> None:
-    """Run the demo against the platform of a state directory. Raises StartError."""
+async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console, *, waits: bool) -> None:
+    """Run the demo against the platform of a state directory; links are shown if it then waits.
+
+    Raises StartError.
+    """
     connection = read_object(state.connection)
     client = WorkspaceClient(connection["baseUrl"], connection["apiKey"], connection["workspaceId"])
     try:
         run = await _play(client, endpoint, state, console)
     finally:
         await client.close()
-    console.print(f"Its page: {connection['baseUrl']}{run['metadata']['pageUrl']}", soft_wrap=True)
-    console.print(f"The key the page asks for: {connection['apiKey']}", soft_wrap=True)
-    console.print(f"In Temporal: {run['metadata']['temporal']['uiUrl']}", soft_wrap=True)
     console.print(
         f"[green]The tax service was called {endpoint.requests} times,"
         " the summary record was written once.[/]"
     )
+    if waits:
+        console.print(
+            f"The page of the run: {connection['baseUrl']}{run['metadata']['pageUrl']}",
+            soft_wrap=True,
+        )
+        console.print(f"The key the page asks for: {connection['apiKey']}", soft_wrap=True)
+        console.print(f"In Temporal: {run['metadata']['temporal'].get('uiUrl')}", soft_wrap=True)
 
 
 async def _play(

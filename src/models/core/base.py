@@ -4,7 +4,7 @@ import uuid
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from models.core.absence import AbsentNotNull, Nullable
@@ -29,7 +29,11 @@ __all__ = [
     "metadata",
 ]
 
-Moment = Annotated[datetime, PlainSerializer(wire_timestamp, return_type=str, when_used="json")]
+Moment = Annotated[
+    datetime,
+    PlainSerializer(wire_timestamp, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 """A timestamp on the wire: ISO 8601 UTC with milliseconds (interface, general rule 4)."""
 
 Id = uuid.UUID

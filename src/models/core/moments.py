@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from models.core.values import InvalidValueError, moment
 from runtime.timestamps import truncate
@@ -22,3 +22,6 @@ InputMoment = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A date and time with its offset from UTC (RFC 3339)."""
+
+MomentText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""The same as text, which the command reads."""

@@ -100,7 +100,11 @@ class PageRequest:
         shown = list(rows[: self.limit])
         if not shown or not (cut or len(rows) > self.limit):
             return Page(shown, None)
-        return Page(shown, _encode(self.keys, self.context, position(shown[-1])))
+        return Page(shown, self.cursor_behind(*position(shown[-1])))
+
+    def cursor_behind(self, *values: Any) -> str:
+        """The cursor that goes on behind a row with these sort values."""
+        return _encode(self.keys, self.context, values)
 
 
 def page_request(keys: KeyRing, limit: int, cursor: str | None, *context: object) -> PageRequest:

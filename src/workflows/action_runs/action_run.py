@@ -78,6 +78,8 @@ class ActionRun:
 async def _wait(called: CalledRun, seconds: float) -> None:
     """Wait for the end of a called run; one that takes too long goes on without us."""
     waiting: asyncio.Task[Any] = asyncio.create_task(run_called(called, outlives=True))
+    # Once we no longer wait for it, its end is nobody's.
+    waiting.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     try:
         await workflow.wait([waiting], timeout=seconds)
     finally:

@@ -28,8 +28,6 @@ def nested(levels: int) -> Any:
 
 
 MISSHAPEN: list[tuple[Json, str]] = [
-    ({}, "graph"),
-    ({"graph": None}, "graph"),
     ({"graph": []}, "graph"),
     ({"graph": {"nodes": {}}}, "graph.nodes"),
     ({"graph": {"knots": []}}, "graph.knots"),

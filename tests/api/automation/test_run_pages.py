@@ -5,6 +5,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import anyio
@@ -12,7 +13,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.sse import format_sse_event
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from api import run_events
 from api.kernel import event_streams
@@ -20,7 +21,11 @@ from api.kernel.event_streams import Streams
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.core.access.rules import Role, Scope
+from models.workspace.system.commands import beat, leave
+from models.workspace.system.tables import worker_process
 from runtime.database import UnitOfWork
+from runtime.families import Queue
+from runtime.ids import new_id
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
 from tests.support.patience import ENOUGH, eventually
@@ -338,3 +343,29 @@ async def test_a_stopping_process_lets_its_streams_end(
     answer = await watching
     assert [name for name, _ in events(answer)] == ["state"]
     assert refusal(await client.get(f"/v1/runs/{run['id']}/events")) == (503, "unavailable")
+
+
+async def test_a_run_says_since_when_it_waits_for_a_lost_worker(
+    client: Client, space: Space
+) -> None:
+    run = await started(client, space)
+    place = f"{space.path}/automations/{run['automationId']}/runs/{run['id']}"
+    worker, fresh = new_id(), new_id()
+    async with space.database.transaction() as work:
+        await beat(work, worker, "there", 1, list(Queue))
+    try:
+        assert "waitingForWorkerSince" not in read(await client.get(place))["metadata"]
+        async with space.database.transaction() as work:
+            ago = {"seen_at": work.now - timedelta(seconds=30)}
+            await work.execute(update(worker_process).values(ago))
+        since = read(await client.get(place))["metadata"]["waitingForWorkerSince"]
+        assert since == run["createdAt"]
+        overview = read(await client.get(f"/v1/runs/{run['id']}"))
+        assert overview["run"]["metadata"]["waitingForWorkerSince"] == since
+        async with space.database.transaction() as work:
+            await beat(work, fresh, "there", 2, list(Queue))
+        assert "waitingForWorkerSince" not in read(await client.get(place))["metadata"]
+    finally:
+        async with space.database.transaction() as work:
+            await leave(work, worker)
+            await leave(work, fresh)

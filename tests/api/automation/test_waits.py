@@ -364,3 +364,16 @@ async def test_publishing_an_event_needs_the_scope(client: Client, space: Space)
         f"{space.path}/automation-events", json={"eventKey": "paid"}
     )
     assert refusal(answer) == (403, "denied")
+
+
+async def test_who_may_decide_stands_in_a_run_and_in_the_list_of_its_node_runs(
+    client: Client, space: Space
+) -> None:
+    path = await run_of(client, space, approval(role="admin", allowEditors=False))
+    (listed,) = read(await client.get(f"{path}/node-runs"))["nodeRuns"]
+    (shown,) = read(await client.get(path))["nodeRuns"]
+    wait = listed["metadata"]["wait"]
+    assert shown["metadata"]["wait"] == wait
+    assert (wait["role"], wait["allowEditors"]) == ("admin", False)
+    answer = await client.post(f"{path}/nodes/ask/resume", json=APPROVE)
+    assert answer.status_code == 403, answer.text

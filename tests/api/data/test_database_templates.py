@@ -15,7 +15,7 @@ from tests.support.spaces import Space
 async def listed(client: Client, space: Space) -> Any:
     answer = await client.get(f"{space.path}/database-templates")
     assert answer.status_code == 200, answer.text
-    return answer.json()["data"]
+    return answer.json()["data"]["templates"]
 
 
 async def test_the_list_says_what_each_template_holds(client: Client, space: Space) -> None:
@@ -61,7 +61,7 @@ async def test_every_template_makes_what_it_describes(
         "views"
     ]
     path = f"/v1/databases/{made['id']}"
-    templates = (await client.get(f"{path}/record-templates")).json()["data"]
+    templates = (await client.get(f"{path}/record-templates")).json()["data"]["templates"]
     assert sorted(one["label"] for one in templates) == sorted(shown["recordTemplates"])
     for view in made["views"]:
         query = {"viewId": view["id"]}

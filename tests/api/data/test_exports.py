@@ -126,6 +126,8 @@ async def test_a_sheet_is_read_back_as_what_was_written(
         "\n=1",
         '=cmd|" /C calc"!A0',
         "\uff1d1+1",
+        "\u200b=1+1",
+        "\u2060\u3164 -1",
         '=HYPERLINK("http://evil","x")',
     ],
 )

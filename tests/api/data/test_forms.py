@@ -64,6 +64,52 @@ def config(target: Any, **more: Any) -> dict[str, Any]:
     return {"databaseId": target["id"], "fields": ASKED, "public": True, **more}
 
 
+async def test_a_form_is_created_at_its_own_path(client: Client, space: Space, target: Any) -> None:
+    folder = await client.post("/v1/items", json={"kind": "folder", "title": "In here"})
+    parent = folder.json()["data"]["item"]["id"]
+    body = {"label": "Contact", "databaseId": target["id"], "fields": ASKED, "public": True}
+    made = await client.post(f"{space.path}/forms", json={**body, "parentItemId": parent})
+    assert made.status_code == 201, made.text
+    shown = made.json()["data"]
+    assert (await client.get(f"{space.path}/forms/{shown['id']}")).json()["data"] == shown
+    item = (await client.get(f"/v1/items/{shown['itemId']}")).json()["data"]
+    assert (item["kind"], item["title"], item["targetId"]) == ("form", "Contact", shown["id"])
+    assert (await client.get(f"/v1/forms/{shown['itemId']}")).json()["data"]["title"] == "Contact"
+    unknown = {**body, "fields": [{"key": "nothing"}]}
+    refused = await client.post(f"{space.path}/forms", json=unknown)
+    assert (refused.status_code, refused.json()["details"][0]["path"]) == (400, "fields.0.key")
+    elsewhere = {**body, "databaseId": str(uuid4())}
+    assert (await client.post(f"{space.path}/forms", json=elsewhere)).status_code == 404
+
+
+async def test_a_form_has_a_surface_of_its_own(client: Client, space: Space, target: Any) -> None:
+    body = {"kind": "form", "title": "Ask", "config": config(target)}
+    made = (await client.post("/v1/items", json=body)).json()["data"]
+    item, id_ = made["item"], made["target"]["surfaceId"]
+    shown = (await client.get(f"/v1/surfaces/{id_}")).json()["data"]
+    assert (shown["id"], shown["kind"], shown["itemId"]) == (id_, "form", item["id"])
+    path = f"{space.path}/forms/{item['targetId']}"
+    assert (await client.get(path)).json()["data"]["surfaceId"] == id_ != item["targetId"]
+    changed = await client.patch(path, json={"description": "Ask away"})
+    assert changed.json()["data"]["surfaceId"] == id_
+    words = {"kind": "paragraph", "content": {"text": "For us"}}
+    await client.post(f"/v1/surfaces/{id_}/blocks", json={"blocks": [words]})
+    assert "For us" not in (await client.get(f"/v1/forms/{item['id']}")).text
+    copied = (await client.post(f"/v1/items/{item['id']}/duplicate")).json()["data"]
+    copy = (await client.get(f"{space.path}/forms/{copied['targetId']}")).json()["data"]
+    other = (await client.get(f"/v1/surfaces/{copy['surfaceId']}")).json()["data"]
+    assert (other["itemId"], len(other["blocks"])) == (copied["id"], 1)
+    assert other["id"] != id_
+    _, viewer = await space.member(Role.VIEWER)
+    reader = client.with_token(viewer)
+    assert (await reader.get(f"/v1/surfaces/{id_}")).status_code == 200
+    closed = {"accessMode": "restricted", "grants": []}
+    assert (await client.put(f"/v1/items/{item['id']}/access", json=closed)).is_success
+    assert (await reader.get(f"/v1/surfaces/{id_}")).status_code == 404
+    await client.delete(f"/v1/items/{item['id']}")
+    assert (await client.get(f"/v1/surfaces/{id_}")).status_code == 404
+
+
 @pytest_asyncio.fixture
 async def asking(space: Space, target: Any) -> Placed:
     """A public form."""

@@ -38,7 +38,7 @@ async def make(client: Client, path: str, **body: Any) -> Any:
 async def listed(client: Client, path: str) -> Any:
     answer = await client.get(path)
     assert answer.status_code == 200, answer.text
-    return answer.json()["data"]
+    return answer.json()["data"]["templates"]
 
 
 async def test_a_template_prefills_without_requiring(

@@ -193,7 +193,7 @@ BAD_WRITES: list[tuple[dict[str, Any], str]] = [
     ({"data": {"nobody": 1}}, "data.nobody"),
     ({"data": {"price": "5"}}, "data.price"),
     ({"data": {"price": -1}}, "data.price"),
-    ({"data": {"state": "Open"}}, "data.state"),
+    ({"data": {"state": "Opened"}}, "data.state"),
     ({"data": {"due": "01.01.2026"}}, "data.due"),
     ({"data": {"code": None}}, "data.code"),
     ({"data": {"code": ""}}, "data.code"),

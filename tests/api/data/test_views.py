@@ -534,7 +534,7 @@ async def test_a_view_lets_go_of_what_no_longer_fits_a_field(client: Client, spa
     assert (left["manifest"], left["definitionVersion"]) == ({}, 2)
     assert (await client.get(f"{path}/{stacked['id']}")).json()["data"] == stacked
     templates = await client.get(f"/v1/databases/{database['id']}/record-templates")
-    assert templates.json()["data"][0]["data"] == {"price": 1}
+    assert templates.json()["data"]["templates"][0]["data"] == {"price": 1}
     async with space.database.transaction() as work:
         schema = await load_schema(work, space.id, UUID(database["id"]))
         text = replace(schema.fields["state"], kind=FieldKind.TEXT, options=())

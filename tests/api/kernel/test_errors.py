@@ -102,6 +102,17 @@ async def test_what_is_not_served_is_told_to_known_callers(client: Client, space
 async def test_allow_names_every_method_of_a_path(client: Client, space: Space) -> None:
     answer = await client.put(f"{space.path}/api-keys")
     assert answer.headers["allow"] == "GET, POST"
+    assert answer.json()["message"].endswith("it knows: GET, POST.")
+
+
+async def test_an_unknown_path_tells_its_neighbours_to_known_callers_alone(
+    client: Client, space: Space
+) -> None:
+    path = f"{space.path}/databases/{uuid4()}/records"
+    assert "/v1/" not in (await client.with_token(None).get(path)).text
+    answer = await client.get(path)
+    assert answer.status_code == 404
+    assert "/v1/databases/{databaseId}/records (GET, POST)" in answer.json()["message"]
 
 
 async def test_what_every_answer_carries(client: Client) -> None:

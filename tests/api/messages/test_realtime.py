@@ -18,6 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from api.realtime.feed import End
+from api.realtime.opening import connection_url
 from models.core.access.rules import Principal, PrincipalType, Role
 from models.messages.realtime_tickets.commands import redeem
 from models.messages.realtime_tickets.errors import UnusableTicketError
@@ -87,6 +88,16 @@ async def test_a_ticket_opens_one_connection(server: Server, space: Space, sessi
         with pytest.raises(InvalidStatus) as refused:
             await connect(url)
     assert refused.value.response.status_code == 401
+
+
+async def test_the_url_is_not_made_from_what_the_request_says(
+    client: Client, space: Space, session: str
+) -> None:
+    answer = await client.with_token(session).post(f"{space.path}/realtime/ticket")
+    minted = await read(answer)
+    assert minted["url"] == f"wss://platform.test/v1/realtime?ticket={minted['ticket']}"
+    assert connection_url("http://a.test:81/b", "x") == "ws://a.test:81/b/v1/realtime?ticket=x"
+    assert connection_url(None, "x") == "/v1/realtime?ticket=x"
 
 
 async def test_of_many_at_once_one_redeems(server: Server, space: Space, session: str) -> None:

@@ -39,6 +39,12 @@ async def test_it_is_replaced_whole_and_answered_with_its_configs(
     assert (await put(client, space))["widgets"] == []
 
 
+async def test_kinds_that_nobody_knows_are_kept(client: Client, space: Space) -> None:
+    kinds = ["recentItems", "Recent", "quick.links", "my/widget", "Ä b", " ", "a" * 64, "🙂" * 64]
+    placed = [widget(str(number), kind=kind) for number, kind in enumerate(kinds)]
+    assert (await put(client, space, *placed))["widgets"] == placed
+
+
 async def test_the_same_one_changes_nothing(client: Client, space: Space) -> None:
     one = widget(config={"a": 1, "b": [2, 3]})
     first = await put(client, space, one, widget("b"))
@@ -83,9 +89,12 @@ for _ in range(10):
         [widget("")],
         [widget("a" * 101)],
         [widget(id=1)],
-        [widget(kind="Not A Slug")],
         [widget(kind="")],
-        [widget(kind="a" * 64)],
+        [widget(kind="a" * 65)],
+        [widget(kind="a\nb")],
+        [widget(kind="a\x00")],
+        [widget(kind="\x85")],
+        [widget(kind=None)],
         [widget(config=[])],
         [widget(config={"a": "b" * 20_000})],
         [widget(config=DEEP)],

@@ -203,5 +203,5 @@ async def test_the_log_keeps_no_token_however_it_is_spelled(
 
 async def test_a_guests_permissions_are_what_the_role_says(client: Client, space: Space) -> None:
     _, token = await space.member(Role.GUEST)
-    entry = (await client.with_token(token).get("/v1/workspaces")).json()["data"][0]
+    entry = (await client.with_token(token).get("/v1/workspaces")).json()["data"]["workspaces"][0]
     assert entry["permissions"] == [Scope.WORKSPACE_READ]

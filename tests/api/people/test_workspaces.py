@@ -35,15 +35,18 @@ async def test_workspaces_are_listed_under_both_paths(
 ) -> None:
     await owner.post("/v1/workspaces", json={"name": "Second"})
     both = await owner.get("/v1/workspaces")
-    assert [entry["workspace"]["name"] for entry in both.json()["data"]] == ["Test", "Second"]
+    assert [entry["workspace"]["name"] for entry in both.json()["data"]["workspaces"]] == [
+        "Test",
+        "Second",
+    ]
     assert (await owner.get("/v1/me/workspaces")).content == both.content
-    own = (await client.get("/v1/workspaces")).json()["data"]
+    own = (await client.get("/v1/workspaces")).json()["data"]["workspaces"]
     assert [entry["workspace"]["id"] for entry in own] == [str(space.id)]
 
 
 async def test_permissions_are_those_of_key_and_role(client: Client, space: Space) -> None:
     key = client.with_token(await space.key([Scope.RECORDS_READ, Scope.WORKSPACE_READ]))
-    assert (await key.get("/v1/workspaces")).json()["data"][0]["permissions"] == [
+    assert (await key.get("/v1/workspaces")).json()["data"]["workspaces"][0]["permissions"] == [
         "workspace:read",
         "records:read",
     ]
@@ -107,7 +110,7 @@ async def test_the_first_workspace_is_made_once(
             ids.append(await ensure_first_workspace(work, "First@Example.test", "First"))
     assert ids[0] == ids[1]
     session = client.with_token(issuer.mint("First@Example.test", "First"))
-    listed = (await session.get("/v1/workspaces")).json()["data"]
+    listed = (await session.get("/v1/workspaces")).json()["data"]["workspaces"]
     assert [entry["workspace"]["id"] for entry in listed] == [str(ids[0][0])]
     assert (await session.get("/v1/me")).json()["data"]["platformAdmin"] is True
 
@@ -133,4 +136,4 @@ async def test_a_deleted_workspace_is_gone_with_its_keys(
     assert deleted.json()["data"] == {"id": str(space.id)}
     assert (await owner.get(space.path)).status_code == 404
     assert (await client.get(space.path)).status_code == 401
-    assert (await owner.get("/v1/workspaces")).json()["data"] == []
+    assert (await owner.get("/v1/workspaces")).json()["data"]["workspaces"] == []

@@ -135,7 +135,7 @@ async def test_an_automation_that_is_waited_for_is_a_child_of_the_action(engine:
     workflow_id = Family.AUTOMATION_RUN.workflow_id(child)
     description = await engine.client.get_workflow_handle(workflow_id).describe()
     assert description.parent_id == Family.ACTION_RUN.workflow_id(run_id)
-    assert (await engine.get(called.id, child)).metadata["parentRunId"] is None
+    assert (await engine.get(called.id, child)).metadata.get("parentRunId") is None
     await resume(engine, (called.id, child), "hear", data={})
     assert (await actions.ended(engine, action_id, run_id)).status == "succeeded"
 

@@ -165,6 +165,58 @@ async def test_a_state_is_of_its_caller_and_of_its_time(
 
 
 @pytest.mark.usefixtures("_registered", "engine")
+async def test_a_code_is_exchanged_once_however_often_it_comes(
+    client: Client, space: Space, provider: AuthorizationServer
+) -> None:
+    started = await start(client, space)
+    back = await provider.consent(started["authorizationUrl"])
+    path = f"{oauth(space)}/callback"
+    answers = await asyncio.gather(*(client.post(path, json=back) for _ in range(8)))
+    assert sorted(one.status_code for one in answers) == [200, *[404] * 7]
+    made = next(one.json()["data"] for one in answers if one.is_success)
+    kept = await credentials(space, made["id"])
+    # The code alone, by an authorization of its own: the provider knows that it was used.
+    other = await start(client, space)
+    again = await client.post(path, json={"state": other["state"], "code": back["code"]})
+    assert refusal(again) == (400, "validation_error")
+    assert (await credentials(space, made["id"])) == kept
+    connections = read(await client.get(f"{space.path}/integrations/connections"))["connections"]
+    assert [one["id"] for one in connections] == [made["id"]]
+
+
+@pytest.mark.usefixtures("_registered", "engine")
+async def test_no_code_of_somebody_else_is_put_into_an_authorization(
+    client: Client, space: Space, foreign: Space, provider: AuthorizationServer
+) -> None:
+    """Who gives a victim another account's code to bring back, or takes theirs, gets nothing."""
+    _, token = await space.member(Role.ADMIN)
+    attacker = client.with_token(token)
+    theirs, mine = await start(attacker, space), await start(client, space)
+    stolen = await provider.consent(mine["authorizationUrl"])
+    planted = await provider.consent(theirs["authorizationUrl"])
+    path = f"{oauth(space)}/callback"
+    # The code of each was asked for with the challenge of its own authorization (RFC 7636).
+    for caller, state, code in (
+        (client, mine["state"], planted["code"]),
+        (attacker, theirs["state"], stolen["code"]),
+    ):
+        answer = await caller.post(path, json={"state": state, "code": code})
+        assert refusal(answer) == (400, "validation_error")
+    # A state that an attacker fixed is not the victim's, whatever code comes with it.
+    fixed = await start(attacker, space)
+    for code in (planted["code"], stolen["code"], "made-up"):
+        answer = await client.post(path, json={"state": fixed["state"], "code": code})
+        assert refusal(answer) == (404, "not_found")
+    # The state of another workspace says nothing in this one, to the same caller neither.
+    abroad = await start(client.with_token(foreign.token), foreign)
+    answer = await client.post(path, json={"state": abroad["state"], "code": stolen["code"]})
+    assert refusal(answer) == (404, "not_found")
+    for caller in (client, attacker):
+        listed = read(await caller.get(f"{space.path}/integrations/connections"))
+        assert listed["connections"] == []
+
+
+@pytest.mark.usefixtures("_registered", "engine")
 async def test_what_the_provider_refuses_is_said(client: Client, space: Space) -> None:
     started = await start(client, space)
     denied = {"state": started["state"], "error": "access_denied"}

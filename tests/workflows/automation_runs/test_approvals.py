@@ -8,7 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from models.automation.waits import commands
-from models.automation.waits.errors import DecidedAlreadyError, NotResumableError, OwnRunError
+from models.automation.waits.errors import (
+    DecidedAlreadyError,
+    NotResumableError,
+    OnlyAskedError,
+    OwnRunError,
+)
 from models.automation.waits.shapes import ResumeNode
 from models.core.access.rules import Role
 from models.messages.notifications.tables import notification
@@ -85,6 +90,41 @@ async def test_members_with_the_role_decide(engine: Engine) -> None:
     with pytest.raises(DeniedError):
         await resume(engine, place, "ask", viewer, **APPROVE)
     await resume(engine, place, "ask", commenter, **APPROVE)
+    assert ways(await engine.ended(*place)) == {"ask", "yes"}
+
+
+async def test_editors_decide_only_if_the_node_lets_them(engine: Engine) -> None:
+    admin, owner = await member(engine, Role.ADMIN), await member(engine, Role.OWNER)
+    place = await waiting(engine, approval(role="admin"))
+    run = await resume(engine, place, "ask", owner, **APPROVE)
+    assert by_node(run)["ask"].metadata["wait"]["allowEditors"] is True
+    assert ways(await engine.ended(*place)) == {"ask", "yes"}
+    place = await waiting(engine, approval(role="admin", allowEditors=False))
+    for other in (owner, await member(engine), await member(engine, Role.VIEWER)):
+        with pytest.raises(DeniedError):
+            await resume(engine, place, "ask", other, **APPROVE)
+    run = await resume(engine, place, "ask", admin, **REJECT)
+    assert by_node(run)["ask"].metadata["wait"]["allowEditors"] is False
+    assert ways(await engine.ended(*place)) == {"ask", "no"}
+
+
+@pytest.mark.parametrize(
+    "allowed", [False, {"type": "literal", "value": False}, {"type": "trigger", "value": "let"}]
+)
+async def test_no_editor_decides_before_the_node_asks(engine: Engine, allowed: Any) -> None:
+    admin = await member(engine, Role.ADMIN)
+    automation = await engine.publish(approval(role="admin", allowEditors=allowed))
+    async with engine.database.transaction() as work:
+        run_id = (await engine.accept(work, automation.id, {"let": False})).id
+        decision = ResumeNode.model_validate(APPROVE)
+        for actor in (engine.actor, admin):
+            with pytest.raises(OnlyAskedError):
+                await commands.resume(work, actor, automation.id, run_id, "ask", decision)
+    place = (automation.id, run_id)
+    await engine.until(*place, lambda run: run.status == "waiting")
+    with pytest.raises(OnlyAskedError):
+        await resume(engine, place, "ask", await member(engine), **APPROVE)
+    await resume(engine, place, "ask", admin, **APPROVE)
     assert ways(await engine.ended(*place)) == {"ask", "yes"}
 
 

@@ -22,6 +22,7 @@ from models.core.base import Id
 from models.messages.notifications.tables import notification
 from runtime.errors import ValidationError
 from runtime.families import Family, SearchAttribute
+from runtime.outbox import AWAITED
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
 from tests.support.patience import ENOUGH, found_when
@@ -81,7 +82,7 @@ async def each_shows_the_other(engine: Engine, caller: AutomationRunDetail, call
     assert detail.metadata["parentRunId"] == below.run.metadata["parentRunId"] == str(caller.id)
     assert [(one.relation, one.run_id) for one in below.links] == [("parent", caller.id)]
     assert [(one.relation, one.run_id) for one in above.links] == [("child", called.id)]
-    assert above.run.metadata["parentRunId"] is None
+    assert above.run.metadata.get("parentRunId") is None
 
 
 @pytest.mark.parametrize("kind", ["automation_called", "manual"])
@@ -107,9 +108,12 @@ async def test_a_called_automation_gives_its_output(engine: Engine, kind: str) -
     assert found[SearchAttribute.RUN_SOURCE] == "automation"
     assert found[SearchAttribute.WORKSPACE_ID] == str(engine.actor.workspace_id)
     info = description.raw_description.workflow_execution_info
-    assert info.priority.fairness_key == str(engine.actor.workspace_id)
-    # As urgent as its caller, which a person waits for.
-    assert info.priority.priority_key == 2
+    # Its turn is its caller's, which a person waits for.
+    assert (info.priority.fairness_key, info.priority.fairness_weight) == (
+        f"{engine.actor.workspace_id}/automation-run",
+        AWAITED,
+    )
+    assert not info.priority.priority_key
     assert await description.static_summary() == "Test · v1 · automation"
 
 
@@ -119,7 +123,7 @@ async def test_the_caller_waits_while_the_called_automation_runs(engine: Engine)
     run_id = await engine.start(caller.id)
     run = await engine.until(caller.id, run_id, lambda run: run.status == "waiting")
     assert run.metadata["waiting"] == [
-        {"nodeId": "call", "scopeKey": "", "reason": "call_automation", "until": None}
+        {"nodeId": "call", "scopeKey": "", "reason": "call_automation"}
     ]
     child = await one_run(engine, called.id)
     await engine.until(called.id, child.id, lambda run: run.status == "waiting")

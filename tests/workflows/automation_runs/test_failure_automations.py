@@ -89,7 +89,7 @@ async def test_whoever_made_the_version_is_notified_once(engine: Engine) -> None
     automation = await engine.publish(failing(None))
     run_id = await engine.start(automation.id)
     run = await engine.ended(automation.id, run_id)
-    assert run.metadata["failureRunId"] is None
+    assert run.metadata.get("failureRunId") is None
     (notice,) = await notices(engine, run_id)
     assert (notice.kind, notice.user_id) == ("automation_failed", engine.actor.user_id)
     assert (notice.body, notice.run_id) == ("Fall: It had to.", run_id)
@@ -137,7 +137,7 @@ async def test_a_test_is_handled_only_if_it_asks(engine: Engine, *, asked: bool)
     automation = await engine.publish(failing(handler.id))
     run = await engine.test(automation.id, triggerFailureAutomation=asked)
     assert run.status == "failed"
-    assert (run.metadata["failureRunId"] is not None) is asked
+    assert (run.metadata.get("failureRunId") is not None) is asked
     assert len(await notices(engine, run.id)) == asked
     if asked:
         await handled(engine, handler.id, run.id)
@@ -151,7 +151,7 @@ async def test_a_failed_handler_is_not_handled(engine: Engine) -> None:
     await engine.ended(automation.id, run_id)
     answer = await handled(engine, handler.id, run_id)
     assert answer.status == "failed"
-    assert answer.metadata["failureRunId"] is None
+    assert answer.metadata.get("failureRunId") is None
     assert await runs_of(engine, last.id) == []
     assert len(await notices(engine, answer.id)) == 1
 
@@ -173,7 +173,7 @@ async def test_a_cancelled_run_is_not_handled(engine: Engine) -> None:
     automation = await engine.publish(holding(handler.id))
     run_id = await engine.start(automation.id)
     run = await engine.cancel(automation.id, run_id)
-    assert run.metadata["failureRunId"] is None
+    assert run.metadata.get("failureRunId") is None
     assert await runs_of(engine, handler.id) == []
     assert await notices(engine, run_id) == []
 
@@ -184,7 +184,7 @@ async def test_a_handler_that_is_switched_off_is_left_alone(engine: Engine) -> N
     await switch_off(engine, handler.id)
     run_id = await engine.start(automation.id)
     run = await engine.ended(automation.id, run_id)
-    assert (run.status, run.metadata["failureRunId"]) == ("failed", None)
+    assert (run.status, run.metadata.get("failureRunId")) == ("failed", None)
 
 
 async def test_a_run_uses_the_handler_it_was_accepted_with(engine: Engine) -> None:

@@ -64,3 +64,37 @@ async def test_a_statement_that_waits_is_given_up(
         assert time.monotonic() - began < 2 * HEARTBEAT_TIMEOUT.total_seconds()
     assert (await goods_of.run(run["id"]))["status"] == "cancelled"
     assert await goods_of.records() == {}
+
+
+async def test_a_cancelled_run_is_retried_by_another(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(never)
+    client, path = goods_of.client, goods_of.path
+    run = (await client.post(f"{path}/refresh", json={"force": True})).json()["data"]
+    await goods_of.endpoint.reached.wait()
+    retry = f"{path}/runs/{run['id']}/retry"
+    assert (await client.post(retry)).json()["error"] == "conflict", "it is open"
+    await _cancelled(goods_of, run["id"])
+    await goods_of.endpoint.left.wait()
+    goods_of.answers(goods(("a", "Apple", 1)))
+    key = {"Idempotency-Key": "again"}
+    answers = [await client.post(retry, headers=key) for _ in range(2)]
+    assert answers[0].json() == answers[1].json()
+    made = answers[0].json()["data"]
+    assert (made["trigger"], made["retryOfRunId"]) == ("retry", run["id"])
+    assert made["id"] != run["id"]
+    ended = await goods_of.ended(made["id"])
+    assert (ended["status"], ended["retryOfRunId"]) == ("succeeded", run["id"])
+    assert "retryOfRunId" not in await goods_of.run(run["id"])
+    again = await client.post(f"{path}/runs/{made['id']}/retry")
+    assert (again.status_code, again.json()["error"]) == (409, "conflict"), "it succeeded"
+
+
+async def test_no_run_is_retried_while_another_is_open(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(never)
+    first = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+    await _cancelled(goods_of, first["id"])
+    await goods_of.client.post(f"{goods_of.path}/refresh", json={})
+    answer = await goods_of.client.post(f"{goods_of.path}/runs/{first['id']}/retry")
+    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")

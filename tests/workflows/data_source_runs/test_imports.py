@@ -2,6 +2,7 @@
 
 import base64
 import io
+import time
 from typing import Any
 from uuid import uuid4
 
@@ -42,13 +43,13 @@ async def importing(client: Client, space: Space, engine: Engine) -> Any:
     """Imports inline content; workers are running."""
     assert engine.database is space.database
 
-    async def call(content: bytes | str, file_format: str, **more: Any) -> Any:
+    async def call(content: bytes | str | None, file_format: str, **more: Any) -> Any:
         raw = content.encode() if isinstance(content, str) else content
         body = {
             "label": "Imported",
             "kind": "inline",
             "format": file_format,
-            "content": base64.b64encode(raw).decode(),
+            **({} if raw is None else {"content": base64.b64encode(raw).decode()}),
             "fields": [],
             **more,
         }
@@ -85,6 +86,14 @@ async def test_columns_without_a_mapping_fill_the_fields_they_suggest(
     assert (first["am"], second["am"], "am" in third) == ("2025-12-31", "2026-02-01", False)
 
 
+async def test_inline_text_needs_no_base64(client: Client, importing: Any) -> None:
+    answer = await importing(None, "csv", text="Name;Stadt\nAnna;Köln\n")
+    assert answer.status_code == 200, answer.text
+    assert await records(client, answer.json()["data"]["databaseId"]) == [
+        {"title": "Anna", "stadt": "Köln"}
+    ]
+
+
 async def test_a_mapping_says_what_columns_become(client: Client, importing: Any) -> None:
     fields = [
         {"sourcePath": "Name", "fieldKey": "title", "label": "Name", "kind": "text"},
@@ -105,6 +114,10 @@ async def test_a_workbook_keeps_its_types(client: Client, importing: Any) -> Non
     content = sheet(["Name", "Count", "Zip"], ["a", 1.5, "007"], ["b", 2, "12"])
     result = (await importing(content, "xlsx")).json()["data"]
     assert result["sheetNameUsed"] == "Sheet"
+    fields = [{"sourcePath": "Name", "fieldKey": "title", "label": "Name", "kind": "text"}]
+    mapped = (await importing(content, "xlsx", fields=fields)).json()["data"]
+    assert (mapped["sheetNameUsed"], mapped["fieldCount"]) == ("Sheet", 1)
+    assert "sheetNameUsed" not in (await importing(CSV, "csv")).json()["data"]
     assert await records(client, result["databaseId"]) == [
         {"title": "a", "count": 1.5, "zip": "007"},
         {"title": "b", "count": 2, "zip": "12"},
@@ -217,6 +230,52 @@ async def test_a_preview_stores_nothing(
     async with space.database.transaction() as work:
         kept = select(func.count()).select_from(job).where(job.c.workspace_id == space.id)
         assert await work.scalar(kept) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "type_", "content"),
+    [
+        ("rows.csv", "application/json", b"name\nTea\n"),
+        ("rows", "text/csv; charset=utf-8", b"name\nTea\n"),
+        ("rows?as=x.json", "text/tab-separated-values", b"name\tb\nTea\t1\n"),
+        ("rows", "application/octet-stream", b'\xef\xbb\xbf {"rows": [{"name": "Tea"}]}'),
+        ("rows", "application/octet-stream", b'{"name": "Tea"}\n{"name": "Milk"}\n'),
+        ("rows", "text/plain", '[{"name": "Tea"}]'.encode("utf-16")),
+        ("rows.2026", "text/plain", b"name;b\nTea;1\n"),
+        ("rows", "application/zip", sheet(["name"], ["Tea"])),
+    ],
+)
+async def test_a_url_is_read_as_its_name_its_type_or_its_content_say(
+    client: Client,
+    space: Space,
+    engine: Engine,
+    serve: Serve,
+    path: str,
+    type_: str,
+    content: bytes,
+) -> None:
+    assert engine.database is space.database
+    endpoint = await serve(reply(200, content, type_=type_))
+    body = {"label": "Called", "kind": "url", "url": f"{endpoint.url}{path}"}
+    answer = await client.post(f"{space.path}/data-sources/import-spreadsheet", json=body)
+    assert answer.status_code == 200, answer.text
+    found = await records(client, answer.json()["data"]["databaseId"])
+    assert found[0]["title"] == "Tea"
+
+
+async def test_a_preview_counts_what_cannot_be_stored_as_the_import_does(
+    client: Client, space: Space, importing: Any, serve: Serve
+) -> None:
+    content = "a\0b,price\n1\0,2\nTea,3\n"
+    endpoint = await serve(reply(200, content, type_="text/csv"))
+    body = {"kind": "http_csv", "config": {"url": endpoint.url}}
+    began = time.monotonic()
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    assert time.monotonic() - began < 20, "a repetition would take longer"
+    assert answer.status_code == 200, answer.text
+    shown, imported = answer.json()["data"], (await importing(content, "csv")).json()["data"]
+    assert shown["rows"] == [{"a b": None, "price": "2"}, {"a b": "Tea", "price": "3"}]
+    assert shown["skippedCells"] == imported["skippedCells"] == 1
 
 
 async def test_what_an_import_read_and_signed_in_with_does_not_outlive_it(

@@ -49,6 +49,31 @@ async def test_rows_are_inserted_updated_and_removed(source: Any) -> None:
     assert back["c"]["id"] == before["c"]["id"], "a row that comes back is the same record"
 
 
+async def test_without_a_mapping_every_column_fills_the_field_it_suggests(source: Any) -> None:
+    goods_of = await source(fields=[])
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    first = await goods_of.refresh()
+    assert (first["status"], counts(first)) == ("succeeded", (2, 2, 0, 0, 0)), first
+    before = await goods_of.records()
+    assert before["a"]["data"] == {"code": "a", "title": "Apple", "price": 1}
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2.5)))
+    second = await goods_of.refresh()
+    assert (second["status"], counts(second)) == ("succeeded", (2, 0, 1, 1, 0)), second
+    after = await goods_of.records()
+    assert {code: one["id"] for code, one in after.items()} == {
+        code: one["id"] for code, one in before.items()
+    }
+
+
+async def test_a_key_that_no_column_suggests_is_named(source: Any) -> None:
+    goods_of = await source(fields=[], keyFields=["sku"])
+    goods_of.answers(goods(("a", "Apple", 1)))
+    failed = await goods_of.refresh()
+    assert (failed["status"], failed["errorKind"]) == ("failed", "mapping")
+    assert "No column fills the key field sku. Columns fill: " in failed["error"]
+    assert "price" in failed["error"]
+
+
 async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))

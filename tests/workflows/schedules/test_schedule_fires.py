@@ -128,7 +128,7 @@ async def test_an_operator_sees_the_fire_and_its_run(engine: Engine) -> None:
         "RunKind": "automation-run",
         "RunSource": "schedule",
     }
-    assert child.raw_info.priority.fairness_key == str(made.workspace_id)
+    assert child.raw_info.priority.fairness_key == f"{made.workspace_id}/automation-schedule"
     await engine.cancel(made.id, run.id)
 
 

@@ -5,37 +5,15 @@ from dataclasses import dataclass
 import psycopg
 import pydantic
 import structlog
-from sqlalchemy.exc import DataError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import DataError
 
+from activities.database_errors import RefusedValueError, took_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.core.problems import sentence
-from models.data.databases.locks import DatabaseBusyError
 from runtime.errors import PlatformError
 from runtime.outbound.errors import OutboundError
 
 log = structlog.get_logger()
-
-DATABASE_AWAY = (
-    OperationalError,
-    InterfaceError,
-    psycopg.OperationalError,
-    psycopg.InterfaceError,
-    PoolTimeoutError,
-    DatabaseBusyError,
-)
-"""The database did not take the transaction (gone, busy, deadlock, time-out)."""
-
-
-def took_too_long(error: Exception) -> bool:
-    """Whether the database cancelled a statement at its time limit, as it would a repetition."""
-    cause = getattr(error, "orig", None) or error
-    return isinstance(cause, psycopg.errors.QueryCanceled)
-
-
-def is_away(error: Exception) -> bool:
-    """Whether the database was unavailable: a repetition may succeed, and no node has failed."""
-    return isinstance(error, DATABASE_AWAY) and not took_too_long(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +46,7 @@ def failure_of(error: Exception) -> Failure:
             where = f"{path}: " if path else ""
             return Failure("binding_error", f"{where}{sentence(first)}")
         case DataError() | psycopg.DataError():
-            return Failure("validation_error", "A value cannot be stored as it is.")
+            return Failure(RefusedValueError.code, RefusedValueError().message)
         case _ if took_too_long(error):
             return TOO_LONG
         case _:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pydantic
 
-from activities.automation_runs.nodes.failures import DATABASE_AWAY, failure_of
+from activities.automation_runs.nodes.failures import failure_of
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
 from activities.connections import ConnectionUseError, SignIn, sign_in
+from activities.database_errors import DATABASE_AWAY
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.language.bindings import BindingError
 from models.automation.automations.rules.language.secret_marks import (

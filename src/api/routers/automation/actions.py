@@ -1,10 +1,9 @@
 """Actions: create, list, read, change, delete."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.automation.actions import commands, queries
 from models.automation.actions.shapes import ActionDetail, ActionList, CreateAction, UpdateAction
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from runtime.errors import ConflictError
 
 router = Router(tags=["actions"])
@@ -46,12 +45,13 @@ async def get_action(request: ApiRequest) -> Data[ActionDetail]:
 
 
 @router.patch(ACTION, access=WRITE, errors=[ConflictError])
-async def update_action(request: ApiRequest, body: UpdateAction) -> Data[ActionDetail]:
+async def update_action(
+    request: ApiRequest, body: UpdateAction, expected: IfUnchanged = None
+) -> Data[ActionDetail]:
     """Update an action; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` an action that was changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     action_id = request.ids["actionId"]
     return Data(
         await commands.update_action(request.work, request.actor, action_id, body, expected)

@@ -7,8 +7,8 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId,
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from api.run_links import add_links
 from models.automation.automation_runs import commands, node_queries, queries, retries
-from models.automation.automation_runs.queries import RunFilter
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automation.automation_runs.run_filters import RunFilter
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
@@ -192,9 +192,9 @@ async def list_automation_node_runs(  # the filters of a list
     page = request.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
     await queries.load_run(request.work, request.actor, automation_id, run_id)
     wanted = (node_id, scope_key, status)
-    return Data(
-        await node_queries.list_node_runs(request.work, request.actor, run_id, page, *wanted)
-    )
+    listed = await node_queries.list_node_runs(request.work, request.actor, run_id, page, *wanted)
+    await show_waits(request.work, request.actor, listed.node_runs)
+    return Data(listed)
 
 
 @router.post(f"{RUN}/retry", access=START, errors=[RunError])

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, QueryId, Router
 from models.automation.automations import commands, import_export, queries
 from models.automation.automations.import_export import AutomationDocument, ImportAutomation
 from models.automation.automations.shapes import (
@@ -17,7 +17,6 @@ from models.automation.automations.shapes import (
     ValidateAutomation,
 )
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.workspace.targets.commands import duplication
 from runtime.errors import ConflictError
 
@@ -66,14 +65,15 @@ async def get_automation(request: ApiRequest) -> Data[AutomationDetail]:
 
 
 @router.patch(AUTOMATION, access=WRITE, errors=[ConflictError])
-async def update_automation(request: ApiRequest, body: UpdateAutomation) -> Data[AutomationDetail]:
+async def update_automation(
+    request: ApiRequest, body: UpdateAutomation, expected: IfUnchanged = None
+) -> Data[AutomationDetail]:
     """Update an automation.
 
     Graph and trigger go to the draft, which is opened when there is none; label and enabled act
     at once. With the header `If-Match: <updatedAt>` an automation that was changed since is left
     as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     automation_id = request.ids["automationId"]
     return Data(
         await commands.update_automation(
@@ -110,7 +110,7 @@ async def duplicate_automation(request: ApiRequest) -> Data[AutomationDetail]:
     return Data(await queries.detail(request.work, actor, keys, copied.target_id))
 
 
-@router.get(f"{AUTOMATION}/export", access=READ)
+@router.get(f"{AUTOMATION}/export", access=READ, errors=[ConflictError])
 async def export_automation(
     request: ApiRequest, version_id: QueryId | None = None
 ) -> Data[AutomationDocument]:

@@ -21,9 +21,10 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
     """Decide an approval, or resume a node that waits for an event.
 
     Assignees and members with the node's role may decide in a session; others need
-    automations:write and edit access, and an API key always needs that scope. A response to a node
-    that does not wait yet is kept until it does. The first resolution counts: the same response
-    again changes nothing, any other is a conflict.
+    automations:write and edit access, and a node that lets editors decide (`allowEditors`). An API
+    key always needs that scope. A response to a node that does not wait yet is kept until it does,
+    if editors may decide. The first resolution counts: the same response again changes nothing, any
+    other is a conflict.
     """
     run = await commands.resume(
         request.work,

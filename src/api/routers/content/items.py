@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, IfUnchanged, Limit, Router
 from models.content.items import commands as tree
 from models.content.items import listing, queries
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.data.database_copies.rules import WAIT_SECONDS
 from models.workspace.targets.commands import duplication
 from models.workspace.targets.commands import items as commands
@@ -75,13 +74,14 @@ async def get_item(request: ApiRequest) -> Data[ItemDetail]:
 
 
 @router.patch(ITEM, access=WRITE, errors=[ConflictError])
-async def update_item(request: ApiRequest, body: UpdateItem) -> Data[ItemDetail]:
+async def update_item(
+    request: ApiRequest, body: UpdateItem, expected: IfUnchanged = None
+) -> Data[ItemDetail]:
     """Update an item; a new title is the label of its target too.
 
     Needs the write scope of the kind too, and manage access for `accessMode`. With the header
     `If-Match: <updatedAt>` an item that was changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     item_id = request.ids["itemId"]
     return Data(await commands.update_item(request.work, request.actor, item_id, body, expected))
 
@@ -133,8 +133,9 @@ async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
 
     Needs the write scope of every kind that is copied. Actions, data sources and automations are
     copied disabled, forms closed to the public; access comes along. A database is copied with its
-    records, as Duplicate database does it: the call waits for the copy, up to ten minutes. At most
-    500 items, and no database below another item: each is duplicated by itself.
+    records, as Duplicate database does it and with the scopes that needs: the call waits for the
+    copy, up to ten minutes. At most 500 items, and no database below another item: each is
+    duplicated by itself.
     """
     actor, copy_id = request.actor, request.new_id
     place = (request.services.keys, request.ids["itemId"])

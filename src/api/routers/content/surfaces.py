@@ -6,7 +6,7 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 
 from uuid import UUID
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfVersion, Limit, QueryId, Router
 from models.content.surfaces import queries
 from models.content.surfaces.commands import blocks, comments, surfaces
 from models.content.surfaces.shapes import (
@@ -26,7 +26,6 @@ from models.content.surfaces.shapes import (
     UpdateComment,
 )
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import expected_version
 from models.data.records.commands import contents as record_contents
 from runtime.errors import ConflictError
 
@@ -68,14 +67,15 @@ async def get_surface(request: ApiRequest) -> Data[SurfaceDetail]:
 
 
 @router.put(SURFACE, access=WRITE, batch=True, errors=[ConflictError])
-async def replace_surface(request: ApiRequest, body: ReplaceSurface) -> Data[SurfaceDetail]:
+async def replace_surface(
+    request: ApiRequest, body: ReplaceSurface, expected: IfVersion = None
+) -> Data[SurfaceDetail]:
     """Replace the content of a surface.
 
     Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and what is
     not named is gone. With `If-Match: <version>` or `expectedVersion` a surface that was changed
     since is left as it is.
     """
-    expected = expected_version(request.headers.get("if-match"))
     return Data(
         await surfaces.replace_surface(
             request.work, request.actor, request.ids["surfaceId"], body, expected
@@ -99,9 +99,10 @@ async def list_blocks(
 
 
 @router.post(BLOCKS, access=WRITE_BLOCKS, status_code=201, batch=True, errors=[ConflictError])
-async def add_blocks(request: ApiRequest, body: AddBlocks) -> Data[AddedBlocks]:
+async def add_blocks(
+    request: ApiRequest, body: AddBlocks, expected: IfVersion = None
+) -> Data[AddedBlocks]:
     """Add one block or many, after those that are there."""
-    expected = expected_version(request.headers.get("if-match"))
     return Data(
         await blocks.add_blocks(
             request.work, request.actor, request.ids["surfaceId"], body, expected
@@ -117,9 +118,10 @@ async def get_block(request: ApiRequest) -> Data[BlockDetail]:
 
 
 @router.patch(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def update_block(request: ApiRequest, body: UpdateBlock) -> Data[ChangedBlock]:
+async def update_block(
+    request: ApiRequest, body: UpdateBlock, expected: IfVersion = None
+) -> Data[ChangedBlock]:
     """Change a block, or move it with what is nested in it."""
-    expected = expected_version(request.headers.get("if-match"))
     surface_id, block_id = _block(request)
     return Data(
         await blocks.update_block(request.work, request.actor, surface_id, block_id, body, expected)
@@ -127,9 +129,8 @@ async def update_block(request: ApiRequest, body: UpdateBlock) -> Data[ChangedBl
 
 
 @router.delete(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def delete_block(request: ApiRequest) -> Data[DeletedBlock]:
+async def delete_block(request: ApiRequest, expected: IfVersion = None) -> Data[DeletedBlock]:
     """Delete a block with what is nested in it."""
-    expected = expected_version(request.headers.get("if-match"))
     surface_id, block_id = _block(request)
     return Data(
         await blocks.delete_block(request.work, request.actor, surface_id, block_id, expected)

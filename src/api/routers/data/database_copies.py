@@ -16,7 +16,7 @@ router = Router(tags=["databases"])
 @router.post(
     "/v1/workspaces/{workspaceId}/databases/{databaseId}/duplicate",
     access=Access(
-        scopes=[Scope.DATABASES_WRITE],
+        scopes=[Scope.DATABASES_READ, Scope.DATABASES_WRITE],
         resource="database",
         level=Level.VIEW,
         idempotent=True,
@@ -27,6 +27,7 @@ router = Router(tags=["databases"])
 async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
     """Duplicate a database beside it, with its records where asked for.
 
+    With `includeRecords` the scopes records:read and records:write are needed as well.
     Where the caller may create nothing beside it, the copy is put at the top of the workspace. A
     relation into a database that the caller does not edit is left out, with what follows from it.
     The copy is seen when it is whole, which the call waits for, up to ten minutes. The same call

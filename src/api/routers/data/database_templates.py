@@ -5,7 +5,7 @@ from models.core.access.rules import Level, Scope
 from models.data.database_templates import commands, queries
 from models.data.database_templates.shapes import (
     CreateFromTemplate,
-    DatabaseTemplateShape,
+    DatabaseTemplateList,
     NewFromTemplate,
 )
 from models.data.databases.shapes import DatabaseDetail
@@ -20,10 +20,10 @@ CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=Tru
 
 
 @router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
-async def list_database_templates(request: ApiRequest) -> Data[list[DatabaseTemplateShape]]:
+async def list_database_templates(request: ApiRequest) -> Data[DatabaseTemplateList]:
     """List the database templates the platform ships."""
     del request
-    return Data(queries.list_templates())
+    return Data(DatabaseTemplateList(templates=queries.list_templates(), cursor=None))
 
 
 @router.post(

@@ -1,8 +1,7 @@
 """Databases: create one with its fields, list, read, change and delete them."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.data.databases import queries
 from models.data.databases.commands import databases as commands
 from models.data.databases.shapes import (
@@ -58,13 +57,14 @@ async def get_database(request: ApiRequest) -> Data[DatabaseDetail]:
 
 
 @router.patch(DATABASE, access=WRITE, errors=[ConflictError])
-async def update_database(request: ApiRequest, body: UpdateDatabase) -> Data[DatabaseDetail]:
+async def update_database(
+    request: ApiRequest, body: UpdateDatabase, expected: IfUnchanged = None
+) -> Data[DatabaseDetail]:
     """Update a database.
 
     What the body names is replaced; of `recordLayout`, key by key. With the header
     `If-Match: <updatedAt>` a database that was changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     database_id = request.ids["databaseId"]
     return Data(
         await commands.update_database(request.work, request.actor, database_id, body, expected)

@@ -1,8 +1,7 @@
 """Fields of a database: add, change, convert and remove them."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, IfUnchanged, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.data.databases.commands import conversion, fields
 from models.data.databases.shapes import (
     ConversionPreview,
@@ -45,7 +44,9 @@ async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShap
 
 
 @router.patch(FIELD, access=WRITE, errors=[ConflictError])
-async def update_field(request: ApiRequest, body: UpdateField) -> Data[FieldShape]:
+async def update_field(
+    request: ApiRequest, body: UpdateField, expected: IfUnchanged = None
+) -> Data[FieldShape]:
     """Update a field.
 
     Options and settings are replaced as a whole: an option named by its id or key stays itself,
@@ -53,18 +54,16 @@ async def update_field(request: ApiRequest, body: UpdateField) -> Data[FieldShap
     formulas name the field by it; its kind is changed by converting it. With the header
     `If-Match: <updatedAt>` a field that was changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     place = (request.ids["databaseId"], request.ids["fieldId"])
     return Data(await fields.update_field(request.work, request.actor, *place, body, expected))
 
 
 @router.delete(FIELD, access=WRITE, errors=[ConflictError])
-async def delete_field(request: ApiRequest) -> Data[FieldShape]:
+async def delete_field(request: ApiRequest, expected: IfUnchanged = None) -> Data[FieldShape]:
     """Delete a field, with its values and the other side of a relation.
 
     It is refused while formulas, rollups or lookups follow from the field.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     place = (request.ids["databaseId"], request.ids["fieldId"])
     return Data(
         await fields.delete_field(request.work, request.actor, *place, request.new_id, expected)

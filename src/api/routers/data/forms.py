@@ -1,19 +1,41 @@
 """Forms: change and publish them, and answer them without a credential."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import expected_version
 from models.data.forms import commands, queries
-from models.data.forms.shapes import FormDetail, PublicForm, SubmitForm, SubmittedForm, UpdateForm
+from models.data.forms.shapes import (
+    CreateFormBody,
+    FormDetail,
+    PublicForm,
+    SubmitForm,
+    SubmittedForm,
+    UpdateForm,
+)
 from runtime.errors import ConflictError
 from runtime.ids import parse_id
 
 router = Router(tags=["forms"])
 
-FORM = "/v1/workspaces/{workspaceId}/forms/{formId}"
+FORMS = "/v1/workspaces/{workspaceId}/forms"
+FORM = f"{FORMS}/{{formId}}"
 PUBLIC_FORM = "/v1/forms/{itemId}"
 
 ANYBODY = Access(credential="none")
+
+
+@router.post(
+    FORMS,
+    access=Access(scopes=[Scope.VIEWS_WRITE], level=Level.EDIT, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_form(request: ApiRequest, body: CreateFormBody) -> Data[FormDetail]:
+    """Create a form and its item.
+
+    It also needs edit access to the database its answers go to. Without `fields` it asks for every
+    field a form can ask for. `POST /v1/items` with the kind `form` does the same.
+    """
+    return Data(await commands.create_form_item(request.work, request.actor, body))
 
 
 @router.get(FORM, access=Access(scopes=[Scope.VIEWS_READ], resource="form", level=Level.VIEW))
@@ -27,13 +49,14 @@ async def get_form(request: ApiRequest) -> Data[FormDetail]:
     access=Access(scopes=[Scope.VIEWS_WRITE], resource="form", level=Level.EDIT, idempotent=True),
     errors=[ConflictError],
 )
-async def update_form(request: ApiRequest, body: UpdateForm) -> Data[FormDetail]:
+async def update_form(
+    request: ApiRequest, body: UpdateForm, expected: IfVersion = None
+) -> Data[FormDetail]:
     """Change a form, or make it public.
 
     It also needs edit access to the database its answers go to. With the header
     `If-Match: <version>` a form that was changed since is left as it is.
     """
-    expected = expected_version(request.headers.get("if-match"))
     return Data(
         await commands.update_form(
             request.work, request.actor, request.ids["formId"], body, expected

@@ -6,6 +6,7 @@ from models.data.record_templates import commands, queries
 from models.data.record_templates.shapes import (
     CreateRecordTemplate,
     DeletedRecordTemplate,
+    RecordTemplateList,
     RecordTemplateShape,
     UpdateRecordTemplate,
 )
@@ -23,10 +24,11 @@ WRITE = Access(
 
 
 @router.get(TEMPLATES, access=READ)
-async def list_record_templates(request: ApiRequest) -> Data[list[RecordTemplateShape]]:
+async def list_record_templates(request: ApiRequest) -> Data[RecordTemplateList]:
     """List the record templates of a database by label."""
     workspace_id, database_id = request.actor.workspace_id, request.ids["databaseId"]
-    return Data(await queries.list_templates(request.work, workspace_id, database_id))
+    templates = await queries.list_templates(request.work, workspace_id, database_id)
+    return Data(RecordTemplateList(templates=templates, cursor=None))
 
 
 @router.post(TEMPLATES, access=WRITE, status_code=201, errors=[ConflictError])

@@ -1,11 +1,9 @@
 """Records: create, read, change, list, and ask for by filter."""
 
 from dataclasses import replace
-from datetime import datetime
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.data.record_changes.shapes import RecordHistory
 from models.data.records.commands import records as commands
 from models.data.records.queries import records as queries
@@ -91,7 +89,9 @@ async def get_record(request: ApiRequest) -> Data[RecordDetail]:
 
 
 @router.patch(RECORD, access=WRITE, errors=[ConflictError])
-async def update_record(request: ApiRequest, body: UpdateRecord) -> Data[RecordDetail]:
+async def update_record(
+    request: ApiRequest, body: UpdateRecord, expected: IfUnchanged = None
+) -> Data[RecordDetail]:
     """Update a record.
 
     `data` is merged per key and null clears. What is so already is not written: `updatedAt` stays.
@@ -99,37 +99,29 @@ async def update_record(request: ApiRequest, body: UpdateRecord) -> Data[RecordD
     """
     record_id = request.ids["recordId"]
     return Data(
-        await commands.update_record(
-            request.work, request.actor, record_id, body, _expected(request)
-        )
+        await commands.update_record(request.work, request.actor, record_id, body, expected)
     )
 
 
 @router.delete(RECORD, access=WRITE, errors=[ConflictError])
-async def delete_record(request: ApiRequest) -> Data[RecordDetail]:
+async def delete_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
     """Delete a record: it can be restored for 30 days. Takes `If-Match` as an update does."""
     record_id = request.ids["recordId"]
-    return Data(
-        await commands.delete_record(request.work, request.actor, record_id, _expected(request))
-    )
+    return Data(await commands.delete_record(request.work, request.actor, record_id, expected))
 
 
 @router.post(f"{RECORD}/archive", access=WRITE, errors=[ConflictError])
-async def archive_record(request: ApiRequest) -> Data[RecordDetail]:
+async def archive_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
     """Archive a record: only queries with `includeArchived` show it."""
     record_id = request.ids["recordId"]
-    return Data(
-        await commands.archive_record(request.work, request.actor, record_id, _expected(request))
-    )
+    return Data(await commands.archive_record(request.work, request.actor, record_id, expected))
 
 
 @router.post(f"{RECORD}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
-async def restore_record(request: ApiRequest) -> Data[RecordDetail]:
+async def restore_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
     """Bring a record back from the archive, or within 30 days from the trash."""
     record_id = request.ids["recordId"]
-    return Data(
-        await commands.restore_record(request.work, request.actor, record_id, _expected(request))
-    )
+    return Data(await commands.restore_record(request.work, request.actor, record_id, expected))
 
 
 @router.get(f"{RECORD}/history", access=READ)
@@ -140,7 +132,3 @@ async def list_record_history(
     record_id = request.ids["recordId"]
     page = request.page("record_history", limit, cursor, record_id)
     return Data(await list_history(request.work, request.actor, record_id, page))
-
-
-def _expected(request: ApiRequest) -> datetime | None:
-    return read_if_match(request.headers.get("if-match"))

@@ -1,12 +1,9 @@
 """Time entries: start, read, change, delete, add up."""
 
-from datetime import datetime
-
 from api.kernel.parameters import QueryId
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.moments import InputMoment
-from models.core.preconditions import read_if_match
 from models.data.time_entries.commands import changes, starting
 from models.data.time_entries.queries import entries, summary
 from models.data.time_entries.queries.entries import EntryFilter
@@ -119,7 +116,9 @@ async def get_time_entry(request: ApiRequest) -> Data[TimeEntryState]:
 
 
 @router.patch(ENTRY, access=WRITE, errors=[ConflictError])
-async def update_time_entry(request: ApiRequest, body: UpdateTimeEntry) -> Data[TimeEntryState]:
+async def update_time_entry(
+    request: ApiRequest, body: UpdateTimeEntry, expected: IfUnchanged = None
+) -> Data[TimeEntryState]:
     """Pause, resume, complete or discard a time entry, or correct it.
 
     The entries of others need the scope time_entries:manage. With the header
@@ -127,19 +126,13 @@ async def update_time_entry(request: ApiRequest, body: UpdateTimeEntry) -> Data[
     is. What has ended stays completed or discarded.
     """
     entry_id = request.ids["entryId"]
-    return Data(
-        await changes.update_entry(request.work, request.actor, entry_id, body, _expected(request))
-    )
+    return Data(await changes.update_entry(request.work, request.actor, entry_id, body, expected))
 
 
 @router.delete(ENTRY, access=WRITE, errors=[ConflictError])
-async def delete_time_entry(request: ApiRequest) -> Data[DeletedTimeEntry]:
+async def delete_time_entry(
+    request: ApiRequest, expected: IfUnchanged = None
+) -> Data[DeletedTimeEntry]:
     """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
     entry_id = request.ids["entryId"]
-    return Data(
-        await changes.delete_entry(request.work, request.actor, entry_id, _expected(request))
-    )
-
-
-def _expected(request: ApiRequest) -> datetime | None:
-    return read_if_match(request.headers.get("if-match"))
+    return Data(await changes.delete_entry(request.work, request.actor, entry_id, expected))

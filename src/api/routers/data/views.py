@@ -1,8 +1,7 @@
 """Views of a database: make, list, read, change, delete."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.data.views import queries
 from models.data.views.commands import views as commands
 from models.data.views.shapes import CreateView, DeletedView, UpdateView, ViewList, ViewShape
@@ -46,13 +45,14 @@ async def get_view(request: ApiRequest) -> Data[ViewShape]:
 
 
 @router.patch(VIEW, access=WRITE, errors=[ConflictError])
-async def update_view(request: ApiRequest, body: UpdateView) -> Data[ViewShape]:
+async def update_view(
+    request: ApiRequest, body: UpdateView, expected: IfUnchanged = None
+) -> Data[ViewShape]:
     """Update a view.
 
     A manifest replaces the one before. With the header `If-Match: <updatedAt>` a view that was
     changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(
         await commands.update_view(

@@ -27,13 +27,14 @@ Sequence = Annotated[int, Field(ge=0, le=MOST_SINCE)]
 async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     """Mint a ticket that opens one realtime connection within 30 seconds.
 
-    `url` is that of a WebSocket; opened by http instead, it is a stream of server-sent events. Only
-    a user's session gets a ticket. Every call mints another.
+    `url` is that of a WebSocket; opened by http instead, it is a stream of server-sent events.
+    Where the platform does not know its public URL, it is relative to this one. Only a user's
+    session gets a ticket. Every call mints another.
     """
     actor, until = request.actor, request.session_expires_at
     assert until is not None, "only a session comes in"
     minted = await mint(request.work, actor.workspace_id, actor.user_id, until)
-    url = connection_url(request, minted.ticket)
+    url = connection_url(request.services.settings.public_url, minted.ticket)
     return Data(Ticket(ticket=minted.ticket, expires_at=minted.expires_at, url=url))
 
 

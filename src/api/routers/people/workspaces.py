@@ -12,6 +12,7 @@ from models.people.workspaces.shapes import (
     PlanBody,
     UpdateWorkspace,
     WorkspaceEntry,
+    WorkspaceList,
 )
 from models.workspace.usage.queries import get_usage
 from models.workspace.usage.shapes import Usage
@@ -32,15 +33,17 @@ async def create_workspace(request: ApiRequest, body: CreateWorkspace) -> Data[W
 
 
 @router.get("/v1/workspaces", access=Access())
-async def list_workspaces(request: ApiRequest) -> Data[list[WorkspaceEntry]]:
+async def list_workspaces(request: ApiRequest) -> Data[WorkspaceList]:
     """List the caller's workspaces with role and permissions; a key sees its own."""
-    return Data(await queries.list_workspaces(request.work, request.principal, request.roles))
+    entries = await queries.list_workspaces(request.work, request.principal, request.roles)
+    return Data(WorkspaceList(workspaces=entries, cursor=None))
 
 
 @router.get("/v1/me/workspaces", access=Access())
-async def list_my_workspaces(request: ApiRequest) -> Data[list[WorkspaceEntry]]:
+async def list_my_workspaces(request: ApiRequest) -> Data[WorkspaceList]:
     """List the caller's workspaces; another name of `GET /v1/workspaces`."""
-    return Data(await queries.list_workspaces(request.work, request.principal, request.roles))
+    entries = await queries.list_workspaces(request.work, request.principal, request.roles)
+    return Data(WorkspaceList(workspaces=entries, cursor=None))
 
 
 @router.get("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_READ]))

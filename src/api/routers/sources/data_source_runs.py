@@ -1,4 +1,4 @@
-"""Runs of data sources: refresh, list, read, cancel, revert."""
+"""Runs of data sources: refresh, list, read, cancel, retry, revert."""
 
 from api.kernel.routing import ApiRequest, Data, Limit, Router
 from api.routers.sources.data_sources import DATA_SOURCE, READ, WRITE
@@ -55,6 +55,18 @@ async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetai
     """Cancel a run of a data source, which then writes nothing; a finished one stays as it is."""
     data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
     return Data(await acceptance.cancel_run(request.work, request.actor, data_source_id, run_id))
+
+
+@router.post(f"{RUN}/retry", access=WRITE, errors=[ConflictError])
+async def retry_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+    """Retry a failed or cancelled run of a data source, as that is configured now.
+
+    The answer is the queued run, which names the earlier one in `retryOfRunId` and removes as many
+    rows as that one was allowed to. While a run of the data source is open none is retried.
+    """
+    actor, data_source_id = request.actor, request.ids["dataSourceId"]
+    ids = data_source_id, request.ids["runId"], request.new_id
+    return Data(await acceptance.retry_run(request.work, actor, *ids))
 
 
 @router.post(f"{RUN}/revert", access=WRITE, errors=[ConflictError, InProgressError])

@@ -1,8 +1,7 @@
 """Data sources: create, list, read, change, delete, preview."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.core.preconditions import read_if_match
 from models.sources.data_sources import commands, previews, queries
 from models.sources.data_sources.shapes import (
     CreateDataSource,
@@ -61,12 +60,13 @@ async def get_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
 
 
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
-async def update_data_source(request: ApiRequest, body: UpdateDataSource) -> Data[DataSourceDetail]:
+async def update_data_source(
+    request: ApiRequest, body: UpdateDataSource, expected: IfUnchanged = None
+) -> Data[DataSourceDetail]:
     """Update a data source; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` one that was changed since is left as it is.
     """
-    expected = read_if_match(request.headers.get("if-match"))
     data_source_id = request.ids["dataSourceId"]
     return Data(
         await commands.update_data_source(

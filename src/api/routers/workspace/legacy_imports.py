@@ -65,7 +65,7 @@ async def get_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
     """Get a legacy import run with what the dry run found, and how far each workspace is."""
     found = await queries.get_run(request.work, request.ids["runId"])
     link = temporal_link(request.services.settings, found.temporal_workflow_id)
-    found.temporal_url = link["uiUrl"]
+    found.temporal_url = link.get("uiUrl")
     return Data(found)
 
 

@@ -12,7 +12,7 @@ from models.workspace.starters.shapes import (
     SeededTemplate,
     SeedTemplate,
     StarterPlan,
-    StarterTemplateShape,
+    StarterTemplateList,
 )
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError
@@ -72,7 +72,7 @@ async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[Se
 
 
 @router.get(f"{WORKSPACE}/starter-templates", access=Access(scopes=[Scope.WORKSPACE_READ]))
-async def list_starter_templates(request: ApiRequest) -> Data[list[StarterTemplateShape]]:
+async def list_starter_templates(request: ApiRequest) -> Data[StarterTemplateList]:
     """List the starters the platform ships."""
     del request
-    return Data(queries.list_templates())
+    return Data(StarterTemplateList(templates=queries.list_templates(), cursor=None))

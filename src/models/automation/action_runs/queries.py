@@ -11,9 +11,11 @@ from models.automation.action_runs.shapes import ActionRunDetail, StepResult
 from models.automation.action_runs.tables import ActionRun, ActionStep, action_run, action_step
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.lifecycle.workers import waiting_for_worker_since
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
+from runtime.timestamps import wire_timestamp
 
 
 async def load_run(
@@ -31,7 +33,12 @@ async def get_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) -> 
     """A run with its steps. Raises `NotFoundError`."""
     row = await load_run(work, actor.workspace_id, action_id, run_id)
     steps = await _steps_of(work, actor.workspace_id, [run_id])
-    return _detail(row, steps[run_id])
+    detail = _detail(row, steps[run_id])
+    if row.completed_at is None:
+        since = await waiting_for_worker_since(work, row.started_at)
+        if since is not None:
+            detail.metadata["waitingForWorkerSince"] = wire_timestamp(since)
+    return detail
 
 
 async def run_outcome(

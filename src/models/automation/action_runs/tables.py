@@ -41,6 +41,16 @@ class ActionRun(SQLModel, table=True):
             "automation_run_id",
             postgresql_where=text("status = 'started' AND automation_run_id IS NOT NULL"),
         ),
+        Index(
+            "ix_action_run_open_workspace_id",
+            "workspace_id",
+            postgresql_where=text("status = 'started'"),
+        ),
+        Index(
+            "ix_action_run_dispatched",
+            "workspace_id",
+            postgresql_where=text("dispatched_at IS NOT NULL AND status = 'started'"),
+        ),
         Index("ix_action_run_completed_at", "completed_at"),
     )
 
@@ -59,6 +69,7 @@ class ActionRun(SQLModel, table=True):
     scope_key: str | None = None
     chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
     created_by_user_id: Id | None = None
+    dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
     started_at: datetime = Field(sa_type=Timestamp)
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
 

@@ -12,7 +12,6 @@ from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
 from models.automation.automation_runs.plans import executed_plan
 from models.automation.automation_runs.queries import (
-    RunFilter,
     accepted_detail,
     detail,
     load_run,
@@ -20,6 +19,7 @@ from models.automation.automation_runs.queries import (
     workspace_runs,
 )
 from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.run_filters import RunFilter
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     CancelledRuns,

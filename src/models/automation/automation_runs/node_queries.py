@@ -171,7 +171,7 @@ async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list
                 "nodeId": row.node_id,
                 "scopeKey": row.scope_key,
                 "reason": row.node_kind,
-                "until": None if row.due_at is None else wire_timestamp(row.due_at),
+                **({} if row.due_at is None else {"until": wire_timestamp(row.due_at)}),
             }
         )
     return found

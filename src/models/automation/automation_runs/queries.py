@@ -1,17 +1,17 @@
 """Reading runs. Every query names the workspace (promise I6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, tuple_
+from sqlalchemy import Select, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.first_nodes import queued_nodes
-from models.automation.automation_runs.rows import RunRow
+from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
@@ -23,6 +23,7 @@ from models.content.items.queries import closed_items
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
+from models.core.lifecycle.workers import waiting_for_worker_since
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -35,32 +36,12 @@ _HEAVY = ("trigger_payload", "output", "options")
 """The columns of a run that may be large. `options` is read with it, but not shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """Which runs a list holds; `since` and `until` bound `created_at`."""
-
-    status: RunStatus | None = None
-    source: RunSource | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """What a row must satisfy."""
-        found: list[ColumnElement[bool]] = []
-        if self.status is not None:
-            found.append(_run.status == self.status)
-        if self.source is not None:
-            found.append(_run.source == self.source)
-        if self.since is not None:
-            found.append(_run.created_at >= self.since)
-        if self.until is not None:
-            found.append(_run.created_at < self.until)
-        return found
-
-
-def runs_since(workspace_id: Id, since: datetime) -> Select[Any]:
-    """The ids of the runs that a workspace has accepted since a moment."""
-    return select(_run.id).where(_run.workspace_id == workspace_id, _run.created_at >= since)
+def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
+    """The ids of the runs that a workspace accepted from one moment on, and before another."""
+    return select(_run.id).where(
+        _run.workspace_id == workspace_id,
+        *RunFilter(since=since, until=until).conditions(),
+    )
 
 
 async def load_run(
@@ -91,6 +72,7 @@ async def detail(
         "progress": await node_queries.progress(work, run),
         "trimmed": trimmed or node_queries.lacks_outputs(run, nodes),
     }
+    metadata |= await worker_metadata(work, run)
     await node_queries.show_last_errors(work, actor, run_id, nodes)
     if run.status == RunStatus.QUEUED:
         shown = {node.id for node in nodes}
@@ -160,11 +142,10 @@ def _automations(actor: Actor, level: Level) -> Select[Any]:
 async def _list(
     work: UnitOfWork, statement: Select[Any], page: PageRequest, wanted: RunFilter
 ) -> AutomationRunList:
-    statement = statement.where(*wanted.conditions())
     if page.after is not None:
         statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
-    newest_first = (_run.created_at.desc(), _run.id.desc())
-    found = await work.rows(within_budget(statement, newest_first, page.fetch, _HEAVY))
+    fitting = newest(statement, wanted, page.fetch)
+    found = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
     rows: list[AutomationRun] = carried(found)
     shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
     metadata = await metadata_of(work, shown.items)
@@ -202,11 +183,19 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
                 concurrency_key=run.concurrency_key,
                 admitted_at=run.admitted_at,
             ),
-            "failureRunId": answered.get(run.id),
+            **({"failureRunId": answered[run.id]} if run.id in answered else {}),
             "waiting": waiting[run.id],
         }
         for run in runs
     }
+
+
+async def worker_metadata(work: UnitOfWork, run: AcceptedRow) -> JsonObject:
+    """Since when a run that should go on waits for a lost worker."""
+    if run.status not in {RunStatus.QUEUED, RunStatus.RUNNING}:
+        return {}
+    since = await waiting_for_worker_since(work, run.created_at)
+    return {} if since is None else {"waitingForWorkerSince": wire_timestamp(since)}
 
 
 def caller_of(run: RunRow) -> Id | None:
@@ -227,14 +216,14 @@ def lineage(
     admitted_at: datetime | None = None,
 ) -> JsonObject:
     """The metadata that says how a run is executed: workflow, chain of runs, concurrency slot."""
-    return {
+    found = {
         "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
-        "failureRunId": None,
         "parentRunId": None if parent_run_id is None else str(parent_run_id),
         "chain": [str(earlier) for earlier in chain],
         "concurrencyKey": concurrency_key,
         "admittedAt": None if admitted_at is None else wire_timestamp(admitted_at),
     }
+    return {key: one for key, one in found.items() if one is not None}
 
 
 def _run_fields(row: RunRow, metadata: JsonObject) -> JsonObject:

@@ -18,7 +18,14 @@ class RunStatusRow(Protocol):
     def status(self) -> str: ...
 
 
-class RunRow(RunStatusRow, Protocol):
+class AcceptedRow(RunStatusRow, Protocol):
+    """When a run was accepted, too."""
+
+    @property
+    def created_at(self) -> datetime: ...
+
+
+class RunRow(AcceptedRow, Protocol):
     """The columns of a run that an answer is made of."""
 
     @property

@@ -80,6 +80,7 @@ NODE_TRANSITIONS: Mapping[NodeStatus, frozenset[NodeStatus]] = {
 RUN_LIFECYCLE = Lifecycle(RUN_TRANSITIONS)
 OPEN_RUN = RUN_LIFECYCLE.open
 """The states a run can still leave."""
+ENDED_RUN = tuple(status for status in RunStatus if status not in OPEN_RUN)
 
 ACTIVE_RUN = (RunStatus.RUNNING, RunStatus.WAITING)
 """The states in which nodes may start and the end may be written."""

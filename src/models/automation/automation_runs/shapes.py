@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automation.automation_runs.run_metadata import RunMetadata
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.moments import InputMoment
@@ -118,7 +119,7 @@ class AutomationRunShape(Shape):
     error: str | None
     start_node_id: str | None
     replay_of_run_id: Id | None
-    metadata: JsonObject
+    metadata: RunMetadata
 
 
 class AutomationRunDetail(AutomationRunShape):
@@ -127,6 +128,7 @@ class AutomationRunDetail(AutomationRunShape):
 
     Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
     says so. It also says when `output` had no room for some, which are null there.
+    `metadata.waitingForWorkerSince` is there while the run should go on and its worker is lost.
     """
 
     node_runs: list[NodeRunShape]

@@ -7,13 +7,20 @@ from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstrain
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.automation_runs.rules import RUN_LIFECYCLE
+from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RUN_LIFECYCLE
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, listed, table_of
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
 """How the runs of a concurrency key stand in line."""
+IS_OPEN = text(f"status IN ({listed(OPEN_RUN)})")
+IS_ENDED = text(f"status IN ({listed(ENDED_RUN)})")
+"""The predicates of partial indexes. A query repeats them as they stand here: PostgreSQL takes such
+an index only for a condition that it can prove."""
+_ENDED_ORDER = ("status", "source", "created_at", "id")
+"""How ended runs are listed by any of their states and sources (`queries.newest_of`). Ended runs
+alone: an entry is written once, and not with each change of the status."""
 
 
 class AutomationRun(SQLModel, table=True):
@@ -40,7 +47,14 @@ class AutomationRun(SQLModel, table=True):
             "workspace_id",
             "status",
             "id",
-            postgresql_where=text("status IN ('queued', 'running', 'waiting')"),
+            postgresql_where=IS_OPEN,
+        ),
+        Index("ix_automation_run_ended", "workspace_id", *_ENDED_ORDER, postgresql_where=IS_ENDED),
+        Index(
+            "ix_automation_run_ended_of_automation",
+            "automation_id",
+            *_ENDED_ORDER,
+            postgresql_where=IS_ENDED,
         ),
         Index(
             "ix_automation_run_holding",

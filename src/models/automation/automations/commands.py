@@ -41,13 +41,15 @@ from runtime.ids import new_id
 async def create_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateAutomation
 ) -> AutomationDetail:
-    """Create an automation. Its version 1 is an open draft.
+    """Create an automation. Its version 1 is an open draft; without a graph there is none yet.
 
     Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection or a
     webhook endpoint that the actor does not see, ConflictError for a key in use.
     """
-    trigger_config = _trigger(body.trigger, body.trigger_config)
-    await check_named(work, actor, body.graph)
+    content = None
+    if body.graph is not None:
+        content = Content(_trigger(body.trigger, body.trigger_config), body.graph)
+        await check_named(work, actor, body.graph)
     automation_id = new_id()
     item_id = await create_item_for(
         work,
@@ -72,8 +74,9 @@ async def create_automation(
             updated_at=work.now,
         )
     )
-    owner = LockedAutomation(automation_id, item_id, None, None, 0)
-    await versions.write_draft(work, actor, owner, Content(trigger_config, body.graph))
+    if content is not None:
+        owner = LockedAutomation(automation_id, item_id, None, None, 0)
+        await versions.write_draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
 
 
@@ -107,13 +110,9 @@ async def update_automation(
         await rename_item(work, actor, owner.item_id, body.label)
     if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
         before = await _current(work, actor, owner)
-        trigger_config = before.trigger_config
-        graph = _restored(body.graph, before.graph)
         if body.graph is not None:
-            await check_named(work, actor, body.graph, before.graph)
-        if body.trigger_config is not None or body.trigger not in {None, before.trigger}:
-            trigger_config = _trigger(body.trigger, body.trigger_config)
-        content = Content(trigger_config, graph)
+            await check_named(work, actor, body.graph, before.graph if before else None)
+        content = _changed(before, body.trigger, body.trigger_config, body.graph)
         await versions.write_draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
 
@@ -146,7 +145,7 @@ async def publish(
 async def discard_draft(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> AutomationDetail:
-    """Archive the open draft. The published version does not change."""
+    """Archive the open draft. The published version, if there is one, does not change."""
     owner = await versions.lock(work, actor, automation_id)
     await versions.discard_draft(work, owner)
     return await detail(work, actor, keys, automation_id)
@@ -175,21 +174,39 @@ async def validate(
 ) -> AutomationValidation:
     """What is wrong with a graph, without saving it."""
     found = await summary(work, actor, automation_id)
-    before = await versions.content_of(work, actor, automation_id, found.version_id)
-    trigger_config = before.trigger_config
-    if body.trigger_config is not None:
-        trigger_config = _trigger(None, body.trigger_config)
-    graph = _restored(body.graph, before.graph)
+    before = None
+    if found.version_id is not None:
+        before = await versions.content_of(work, actor, automation_id, found.version_id)
+    content = _changed(before, None, body.trigger_config, body.graph)
     compiled = await graphs.compile_in(
-        work, actor.workspace_id, automation_id, trigger_config, graph
+        work, actor.workspace_id, automation_id, content.trigger_config, content.graph
     )
-    return AutomationValidation(valid=not compiled.issues, reference_issues=list(compiled.issues))
+    return AutomationValidation(valid=not compiled.issues, reference_issues=compiled.all_issues)
 
 
-async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> Content:
+async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> Content | None:
+    """The content of the draft, else of the published version; None for neither."""
     version_id = owner.draft_version_id or owner.published_version_id
-    assert version_id is not None, "an automation always has a draft or a published version"
+    if version_id is None:
+        return None
     return await versions.content_of(work, actor, owner.id, version_id)
+
+
+def _changed(
+    before: Content | None,
+    trigger: TriggerKind | None,
+    trigger_config: JsonObject | None,
+    graph: Graph | None,
+) -> Content:
+    """The content with what is given in its place. Raises ValidationError without any graph."""
+    if before is None:
+        if graph is None:
+            raise ValidationError.at("graph", "The automation has no version yet: give a graph.")
+        return Content(_trigger(trigger, trigger_config), graph)
+    config = before.trigger_config
+    if trigger_config is not None or trigger not in {None, before.trigger}:
+        config = _trigger(trigger, trigger_config)
+    return Content(config, _restored(graph, before.graph))
 
 
 def _restored(given: Graph | None, before: Graph) -> Graph:

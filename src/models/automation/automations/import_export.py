@@ -31,6 +31,7 @@ from models.core.credentials import hidden
 from models.core.inputs import read_part, within
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
 
 FORMAT = "workspace-automation"
 
@@ -84,10 +85,14 @@ async def export_automation(
 ) -> AutomationDocument:
     """Export a version: without `version_id` the draft, or else the published version.
 
-    Raises NotFoundError, and ValidationError for a version of another automation.
+    Raises NotFoundError, ConflictError where there is no version yet, and ValidationError for a
+    version of another automation.
     """
     found = await summary(work, actor, automation_id)
-    content = await versions.content_of(work, actor, automation_id, version_id or found.version_id)
+    version_id = version_id or found.version_id
+    if version_id is None:
+        raise ConflictError("The automation has no version yet, so there is nothing to export.")
+    content = await versions.content_of(work, actor, automation_id, version_id)
     return AutomationDocument(
         exported_at=work.now,
         label=found.label,

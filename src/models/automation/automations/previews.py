@@ -42,20 +42,23 @@ async def preview_stored(
             automation.c.skipped_fires,
             automation.c.missed_fires,
         )
-        .join(
+        .select_from(automation)
+        .outerjoin(
             automation_version,
-            (automation_version.c.automation_id == automation_graph.c.automation_id)
-            & (automation_version.c.checksum == automation_graph.c.checksum),
-        )
-        .join(
-            automation,
             automation_version.c.id
             == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
+        )
+        .outerjoin(
+            automation_graph,
+            (automation_graph.c.automation_id == automation_version.c.automation_id)
+            & (automation_graph.c.checksum == automation_version.c.checksum),
         )
         .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id)
     )
     if stored is None:
         raise NotFoundError("automation")
+    if stored.trigger_config is None:
+        raise ValidationError.at("triggerConfig", "The automation has no version yet.")
     passed_over = PassedOver(skipped=stored.skipped_fires, missed=stored.missed_fires)
     return _preview(read_trigger(stored.trigger_config), count, after or work.now, passed_over)
 

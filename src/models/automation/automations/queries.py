@@ -15,6 +15,7 @@ from sqlalchemy import (
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.graphs import compile_in
+from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.webhook_secrets import webhook_secret_place
@@ -67,31 +68,29 @@ async def detail(
             automation.c.webhook_token,
             automation.c.sealed_webhook_secret,
         )
-        .join(automation_graph, _graph_of(current))
+        .outerjoin(automation_graph, _graph_of(current))
         .where(automation.c.id == automation_id)
     )
     if row is None:
         raise NotFoundError("automation")
-    compiled = await compile_in(
-        work,
-        actor.workspace_id,
-        automation_id,
-        row.trigger_config,
-        read_graph(row.graph),
-    )
+    issues: list[ReferenceIssue] = []
+    if row.graph is not None:
+        graph = read_graph(row.graph)
+        place = actor.workspace_id, automation_id
+        issues = (await compile_in(work, *place, row.trigger_config, graph)).all_issues
     # Whoever knows the path may call the webhook.
     shows_webhook = await may_edit(work, actor, automation_id)
     return AutomationDetail(
         **dict(AutomationSummary.model_validate(row)),
         trigger_config=row.trigger_config,
-        graph=row.graph if shows_webhook else hidden(row.graph, written),
+        graph=row.graph if shows_webhook or row.graph is None else hidden(row.graph, written),
         webhook_path=f"/v1/hooks/{row.webhook_token}" if shows_webhook else None,
         webhook_secret=(
             keys.unseal(row.sealed_webhook_secret, webhook_secret_place(automation_id)).decode()
             if shows_webhook
             else None
         ),
-        reference_issues=list(compiled.issues),
+        reference_issues=issues,
     )
 
 
@@ -211,7 +210,7 @@ def _summaries(workspace_id: Id) -> Select[Any]:
             triggered.label("last_triggered_at"),
         )
         .join(*live_item_of(automation))
-        .join(
+        .outerjoin(
             current,
             current.c.id
             == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),

@@ -1,9 +1,9 @@
 """Automations and their versions on the wire (interface, Automation; decisions C9, C17)."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
@@ -36,7 +36,8 @@ class VersionStatus(StrEnum):
 class CreateAutomation(Input):
     """Body of create automation; `trigger`, when given, repeats `triggerConfig.kind`.
 
-    Without a trigger it is manual.
+    Without a trigger it is manual. Without a graph and a trigger it has no version yet, and does
+    not run until one is drafted.
     """
 
     model_config = example({"label": "Hello", "graph": _GRAPH, "enabled": True})
@@ -45,13 +46,22 @@ class CreateAutomation(Input):
     key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
     trigger: Annotated[TriggerKind, Field(strict=False)] | None = None
     trigger_config: TriggerConfigJson | None = None
-    graph: Graph
+    graph: Graph | None = None
     enabled: bool = False
     parent_item_id: InputId | None = None
 
+    @model_validator(mode="after")
+    def _has_a_graph_for_its_trigger(self) -> Self:
+        if self.graph is None and (self.trigger or self.trigger_config) is not None:
+            raise ValueError("A trigger needs a graph: give both, or leave out both.")
+        return self
+
 
 class UpdateAutomation(Input):
-    """Body of update automation: graph and trigger go to the draft, the rest acts at once."""
+    """Body of update automation: graph and trigger go to the draft, the rest acts at once.
+
+    The first draft of an automation without a version needs a graph.
+    """
 
     model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
 
@@ -74,7 +84,10 @@ class PublishAutomation(Input):
 
 
 class ValidateAutomation(Input):
-    """Body of validate: what is left out is taken from the draft, else the published version."""
+    """Body of validate: what is left out is taken from the draft, else the published version.
+
+    An automation without a version yet needs the graph here.
+    """
 
     model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
 
@@ -88,7 +101,11 @@ class AutomationValidation(Shape):
 
 
 class AutomationSummary(Shape):
-    """One automation as lists show it: without graph and secrets."""
+    """One automation as lists show it: without graph and secrets.
+
+    One that has neither a draft nor a published version has no `version`, `versionId` and
+    `trigger`.
+    """
 
     id: Id
     workspace_id: Id
@@ -96,12 +113,12 @@ class AutomationSummary(Shape):
     key: str
     label: str
     enabled: bool
-    version_id: Id
-    version: int
+    version_id: Id | None
+    version: int | None
     published_version_id: Id | None
     draft_version_id: Id | None
     has_unpublished_changes: bool
-    trigger: TriggerKind
+    trigger: TriggerKind | None
     next_run_at: Moment | None
     last_triggered_at: Moment | None
     created_at: Moment
@@ -111,12 +128,14 @@ class AutomationSummary(Shape):
 class AutomationDetail(AutomationSummary):
     """One automation with the graph of its draft, or of its published version without one.
 
+    Without either it has no `graph` and no `triggerConfig`.
+
     Only who may edit it is shown its webhook, and the credentials that its requests have. Others
     are shown `[redacted]`; sent back, it keeps them.
     """
 
-    trigger_config: TriggerConfigJson
-    graph: GraphJson
+    trigger_config: TriggerConfigJson | None
+    graph: GraphJson | None
     webhook_path: str | None
     webhook_secret: str | None
     reference_issues: list[ReferenceIssue]

@@ -169,14 +169,12 @@ async def publish(
 
 
 async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
-    """Archive the open draft. Raises ConflictError when there is none, or nothing is published."""
+    """Archive the open draft. Raises ConflictError when there is none.
+
+    Where nothing is published, the automation has no version then until another one is drafted.
+    """
     if owner.draft_version_id is None:
         raise ConflictError("There is no open draft to discard.")
-    if owner.published_version_id is None:
-        raise ConflictError(
-            "Nothing was published yet, so the draft is all there is. Edit it, or delete the"
-            " automation."
-        )
     await _set_status(work, owner.draft_version_id, VersionStatus.ARCHIVED)
     owner.draft_version_id = None
     await _point(work, owner)

@@ -9,7 +9,7 @@ from sqlalchemy import Uuid, bindparam, func, or_, select
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.node_queries import progress, waits
-from models.automation.automation_runs.queries import caller_of, metadata_of
+from models.automation.automation_runs.queries import caller_of, metadata_of, worker_metadata
 from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
@@ -117,6 +117,7 @@ async def state(
             _run.started_at,
             _run.completed_at,
             _run.error,
+            _run.created_at,
         ).where(_run.workspace_id == workspace_id, _run.id == run_id)
     )
     if row is None:
@@ -129,6 +130,7 @@ async def state(
         completed_at=row.completed_at,
         error=row.error,
         waiting=(await waits(work, [row]))[row.id] if any_waits else [],
+        metadata=await worker_metadata(work, row),
     )
     return RunChange(run=run, nodes=nodes)
 
@@ -242,6 +244,7 @@ async def _metadata(work: UnitOfWork, run: RunRow) -> JsonObject:
     return {
         **(await metadata_of(work, [run]))[run.id],
         "progress": await progress(work, run),
+        **await worker_metadata(work, run),
     }
 
 

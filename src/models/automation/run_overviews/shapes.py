@@ -94,13 +94,14 @@ class RunOverview(Shape):
 
 
 class RunState(Shape):
-    """What changes of a run while it is watched."""
+    """What changes of a run while it is watched; `metadata` is what it adds to that of the run."""
 
     status: RunStatus
     started_at: Moment | None
     completed_at: Moment | None
     error: str | None
     waiting: list[JsonObject]
+    metadata: JsonObject
 
 
 class RunChange(Shape):

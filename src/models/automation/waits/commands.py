@@ -16,10 +16,16 @@ from models.automation.automation_runs.tables import AutomationRun, automation_r
 from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.waits import store
-from models.automation.waits.errors import NotResumableError
+from models.automation.waits.errors import NotResumableError, OnlyAskedError
 from models.automation.waits.queries import RunGraph, asks, graph_of, node_status, show_waits
 from models.automation.waits.resume_urls import Address
-from models.automation.waits.rules.resolution import RESUMABLE, check_early, resolve
+from models.automation.waits.rules.approvals import check_decider
+from models.automation.waits.rules.resolution import (
+    RESUMABLE,
+    check_early,
+    resolve,
+    takes_editors,
+)
 from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
@@ -51,9 +57,9 @@ async def resume(  # where a node is
     """Decide an approval, or give a node the event it waits for; the run with its node runs.
 
     Who is asked may decide by a session whatever else they may do, and is then shown what they may
-    see; others need automations:write and edit access. A key needs automations:write whoever it is
-    bound to: it decides for nobody it was not made to decide for. Response once more, the same
-    changes nothing.
+    see; others need automations:write and edit access, and a node that lets them. A key needs
+    automations:write whoever it is bound to: it decides for nobody it was not made to decide for.
+    Response once more, the same changes nothing.
     """
     if actor.principal.type is not PrincipalType.SESSION:
         _require_scope(actor)
@@ -66,7 +72,7 @@ async def resume(  # where a node is
     response = Response(
         str(actor.user_id), wire_timestamp(work.now), body.decision, body.comment, body.data
     )
-    await _respond(work, run, Address(run_id, node_id, body.scope_key), response)
+    await _respond(work, run, Address(run_id, node_id, body.scope_key), response, actor)
     shown = await detail(work, actor, automation_id, run_id)
     await show_waits(work, actor, shown.node_runs)
     if asked and not await _may_read(work, actor, automation_id):
@@ -116,7 +122,11 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
 
 
 async def _respond(
-    work: UnitOfWork, run: AutomationRun, address: Address, response: Response
+    work: UnitOfWork,
+    run: AutomationRun,
+    address: Address,
+    response: Response,
+    actor: Actor | None = None,
 ) -> int:
     """Apply a response to a node of a run whose lock is held. Returns how many nodes go on."""
     _check_size(response.data or {})
@@ -131,6 +141,8 @@ async def _respond(
         return 0
     if wait.outcome is not None:
         raise NotResumableError(f"The node was resolved before this: {wait.outcome}.")
+    if actor is not None and wait.kind == NodeKind.APPROVAL:
+        check_decider(wait.terms, actor)
     earlier = store.read_responses(wait)
     resolution = await beside_loop(
         lambda: resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
@@ -160,6 +172,9 @@ async def _keep_early(
         raise NotResumableError("The node has ended already.")
     earlier = [] if wait is None else store.read_responses(wait)
     parameters, starter = graph.parameters(address.node_id), run.created_by_user_id
+    if kind == NodeKind.APPROVAL and not takes_editors(parameters):
+        # Whom it asks is known when it waits; until then only editors may say anything.
+        raise OnlyAskedError
     await beside_loop(lambda: check_early(kind, parameters, starter, earlier, response))
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:

@@ -14,6 +14,15 @@ class DecidedAlreadyError(ConflictError):
         super().__init__("You have decided already; a decision stays as it is.")
 
 
+class OnlyAskedError(DeniedError):
+    """The node takes decisions of those whom it asks, and of nobody else (`allowEditors`)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The node takes decisions of its assignees and of members with its role only."
+        )
+
+
 class OwnRunError(DeniedError):
     """Whoever started a run does not decide it, unless its node allows that."""
 

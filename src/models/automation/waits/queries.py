@@ -130,6 +130,7 @@ def _shown(row: _ShownWait) -> JsonObject:
     return {
         **{name: row.terms.get(name) for name in ("assignees", "role", "form")},
         "required": row.terms.get("required", 1),
+        "allowEditors": row.terms.get("allowEditors", True),
         "decisions": shown(read_responses(row)),
         "resolution": row.outcome,
     }

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Exists,
+    ScalarSelect,
     Uuid,
     any_,
     bindparam,
@@ -137,6 +138,14 @@ async def blocks_of(work: UnitOfWork, workspace_id: Id, surface_id: Id) -> Seque
         select(block).where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id),
         of=Block,
     )
+
+
+def surface_id_of(
+    workspace_id: ColumnElement[Any], item_id: ColumnElement[Any]
+) -> ScalarSelect[Any]:
+    """The id of the surface that stands on the item which columns name."""
+    own = surface.c.workspace_id == workspace_id, surface.c.item_id == item_id
+    return select(surface.c.id).where(*own).scalar_subquery()
 
 
 def has_blocks(workspace_id: ColumnElement[Any], surface_id: ColumnElement[Any]) -> Exists:

@@ -42,8 +42,6 @@ class DesiredSchedule:
     workspace_id: Id
     title: str
     """What an operator reads; see `title_of`."""
-    priority: int
-    """The Temporal priority of what it starts (decisions D1)."""
     timing: Timing
     paused: str | None
     next_run_at: datetime | None = field(compare=False)

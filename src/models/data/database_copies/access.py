@@ -2,7 +2,7 @@
 
 from models.content.items.commands import check_parent
 from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
 from models.data.database_copies.queries import SourceDatabase
 from models.data.database_copies.rules import outward
@@ -10,6 +10,19 @@ from models.data.databases.queries import visible as visible_database
 from models.data.databases.rules.fields import FieldSpecs
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
+
+_DATABASE = frozenset({Scope.DATABASES_READ, Scope.DATABASES_WRITE})
+_RECORDS = frozenset({Scope.RECORDS_READ, Scope.RECORDS_WRITE})
+
+
+def check_copy_scopes(actor: Actor, *, with_records: bool) -> None:
+    """Raise `DeniedError` unless the actor may read what is copied, and write what is made of it.
+
+    Nobody reads by copying what their credential keeps them from.
+    """
+    missing = sorted((_DATABASE | _RECORDS if with_records else _DATABASE) - actor.scopes)
+    if missing:
+        raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
 
 
 async def parent_of_copy(work: UnitOfWork, actor: Actor, source: SourceDatabase) -> Id | None:

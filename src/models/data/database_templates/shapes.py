@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, Label, Order, Shape
+from models.core.base import Id, Input, InputId, Label, Nullable, Order, Shape
 from models.data.databases.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
@@ -48,3 +48,8 @@ class DatabaseTemplateShape(Shape):
     fields: list[TemplateField]
     views: list[TemplateView]
     record_templates: list[str]
+
+
+class DatabaseTemplateList(Shape):
+    templates: list[DatabaseTemplateShape]
+    cursor: Nullable[str]

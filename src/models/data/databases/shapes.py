@@ -18,6 +18,7 @@ from models.core.base import (
     Shape,
 )
 from models.core.keys import Key
+from models.core.moments import MomentText
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.layout import (
     ContentPosition,
@@ -103,7 +104,7 @@ class ConvertField(Input):
     settings: JsonObject | None = None
     options: Annotated[list[CreateOption], Field(max_length=MAX_OPTIONS)] | None = None
     preview: bool = False
-    expected_updated_at: str | None = None
+    expected_updated_at: MomentText | None = None
 
 
 FieldKeys = Annotated[list[str], Field(max_length=MAX_FIELDS)]

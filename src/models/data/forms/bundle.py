@@ -1,18 +1,22 @@
 """Forms and what was submitted through them in a bundle."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_items
+from models.content.surfaces.commands.surfaces import create_missing
+from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind
+from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage, shape_problem
 from models.data.databases.bundle import of_live_databases
 from models.data.forms.shapes import Questions
 from models.data.forms.tables import form, form_submission
 from models.data.records.bundle import live_records
+from runtime.database import UnitOfWork
 
 _FILE = "forms.ndjson"
 _QUESTIONS = TypeAdapter(Questions)
@@ -32,6 +36,15 @@ def _submissions(workspace_id: Id) -> Select[Any]:
     )
 
 
+async def _with_surfaces(
+    work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]
+) -> Sequence[Row]:
+    """The rows; a form whose bundle has no surface for it gets an empty one."""
+    item_ids = [Id(row["item_id"]) for row in rows]
+    await create_missing(work, target.workspace_id, item_ids, SurfaceKind.FORM)
+    return rows
+
+
 FORMS = BundleKind(
     name="form",
     stage=Stage.CONTENT,
@@ -42,6 +55,7 @@ FORMS = BundleKind(
     contents=("fields",),
     lists=("fields",),
     check=lambda row: shape_problem(_QUESTIONS, row["fields"], "fields"),
+    prepare=_with_surfaces,
 )
 
 SUBMISSIONS = BundleKind(

@@ -5,14 +5,19 @@ from typing import Any
 from pydantic import ValidationError as ShapeError
 from sqlalchemy import insert, literal, select, update
 
+from models.content.items.commands import check_parent, create_item_for
+from models.content.items.rules import ItemKind
+from models.content.surfaces.commands.surfaces import copy_surface, create_surface
+from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
 from models.data.databases.queries import load_schema, require_edit
-from models.data.forms.queries import PublicFormRow, find_public, takes_answers
+from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
 from models.data.forms.rules.questions import check_fields, default_fields, read_answers
 from models.data.forms.shapes import (
     CreateForm,
+    CreateFormBody,
     FormDetail,
     FormField,
     SubmitForm,
@@ -30,6 +35,20 @@ from runtime.ids import new_id
 from runtime.timestamps import wire_timestamp
 
 
+async def create_form_item(work: UnitOfWork, actor: Actor, body: CreateFormBody) -> FormDetail:
+    """Create a form together with its item.
+
+    Raises what `create_form` raises, and `NotFoundError` for a parent the actor does not see.
+    """
+    await check_parent(work, actor, body.parent_item_id)
+    form_id = new_id()
+    item_id = await create_item_for(
+        work, actor, ItemKind.FORM, form_id, body.label, parent_item_id=body.parent_item_id
+    )
+    await _insert_form(work, actor, item_id, form_id, body, "fields")
+    return await get_form(work, actor, form_id)
+
+
 async def create_form(
     work: UnitOfWork,
     actor: Actor,
@@ -39,21 +58,27 @@ async def create_form(
     form_id: Id | None = None,
     path: str = "config",
 ) -> Id:
-    """Create the form of an item from the `config` of a body; gives its id.
+    """Create the form of an item, and its surface, from the `config` of a body; gives its id.
 
     Raises `ValidationError` below `path`, `NotFoundError` for the database, `DeniedError` without
     edit access to it, because a form lets others write there.
     """
-    body = _read(config, path)
+    made = form_id or new_id()
+    await _insert_form(work, actor, item_id, made, _read(config, path), f"{path}.fields")
+    return made
+
+
+async def _insert_form(
+    work: UnitOfWork, actor: Actor, item_id: Id, form_id: Id, body: CreateForm, path: str
+) -> None:
     await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
     asked = default_fields(schema.fields) if body.fields is None else body.fields
-    check_fields(asked, schema.fields, work.now, path=f"{path}.fields")
-    made = form_id or new_id()
+    check_fields(asked, schema.fields, work.now, path=path)
     await work.execute(
         insert(form).values(
-            **body.model_dump(exclude={"fields"}),
-            id=made,
+            **body.model_dump(include=CreateForm.model_fields.keys() - {"fields"}),
+            id=form_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
             fields=_stored(asked),
@@ -62,7 +87,7 @@ async def create_form(
             updated_at=work.now,
         )
     )
-    return made
+    await create_surface(work, actor, item_id, SurfaceKind.FORM)
 
 
 async def update_form(
@@ -91,17 +116,18 @@ async def update_form(
         raise ConflictError(
             f"The form was changed since: its version is {held.version}. Read it again."
         )
-    changed = await work.first(
-        update(form)
-        .where(*this)
-        .values(**values, version=form.c.version + 1, updated_at=work.now)
-        .returning(form)
+    await work.execute(
+        update(form).where(*this).values(**values, version=form.c.version + 1, updated_at=work.now)
     )
-    return FormDetail.model_validate(changed)
+    return await get_form(work, actor, form_id)
 
 
 async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id) -> Id:
-    """A copy of a form for another item; it is not public. Raises `NotFoundError`."""
+    """A copy of a form, with its surface, for another item; it is not public.
+
+    Raises `NotFoundError`.
+    """
+    source = await get_form(work, actor, form_id)
     made = new_id()
     given: dict[str, Any] = {
         "id": made,
@@ -114,7 +140,7 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
         "updated_at": work.now,
     }
     columns = [one.name for one in form.c]
-    copied = await work.execute(
+    await work.execute(
         insert(form).from_select(
             columns,
             select(
@@ -125,8 +151,7 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
             ).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
         )
     )
-    if copied.rowcount == 0:
-        raise NotFoundError("form")
+    await copy_surface(work, actor, source.surface_id, new_item_id)
     return made
 
 

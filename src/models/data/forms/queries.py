@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Uuid, and_, bindparam, func, literal, or_,
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import placement, placement_of
+from models.content.surfaces.queries import surface_id_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.locks import share_schema
@@ -16,7 +17,7 @@ from models.data.databases.queries import visible as database_visible
 from models.data.databases.rules.fields import Schema
 from models.data.forms.rules.questions import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
-from models.data.forms.tables import Form, form
+from models.data.forms.tables import form
 from models.people.workspaces.queries import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -84,8 +85,9 @@ class FoundForm:
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
     """A form as members see it. Raises `NotFoundError`."""
     found = await work.first(
-        select(form).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
-        of=Form,
+        select(form, surface_id_of(form.c.workspace_id, form.c.item_id).label("surface_id")).where(
+            form.c.workspace_id == actor.workspace_id, form.c.id == form_id
+        )
     )
     if found is None:
         raise NotFoundError("form")

@@ -50,6 +50,13 @@ class CreateForm(Input):
     public: bool = False
 
 
+class CreateFormBody(CreateForm):
+    """Body of create form: a form, and the label and place of its item."""
+
+    label: Label
+    parent_item_id: InputId | None = None
+
+
 class UpdateForm(Input):
     """Body of update form: what is given is replaced; null clears what may be absent."""
 
@@ -73,11 +80,15 @@ class FormFieldShape(Shape):
 
 
 class FormDetail(Shape):
-    """A form as its makers see it; `public` lets anybody answer who knows the item's id."""
+    """A form as its makers see it; `public` lets anybody answer who knows the item's id.
+
+    `surfaceId` is what its makers write for each other; the public does not see it.
+    """
 
     id: Id
     workspace_id: Id
     item_id: Id
+    surface_id: Id
     database_id: Id
     title: str | None
     description: str | None

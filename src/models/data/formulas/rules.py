@@ -37,6 +37,7 @@ from models.core.values import (
     stored_moment,
     text,
 )
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import ResultKind, value_form
@@ -182,7 +183,7 @@ def _spelled(key: str) -> str:
 def _input(fields: FieldSpecs, name: str) -> _Input:
     spec = fields.get(name.lower() if name.lower() in _KEYWORDS else name)
     if spec is None:
-        raise InvalidValueError(f'reads "{name[:100]}", which is not the key of a field')
+        raise InvalidValueError(f'reads "{name[:100]}", which {no_field(name, fields)}')
     if spec.kind in _UNREADABLE:
         raise InvalidValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
     return _Input(spec.key, value_form(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
@@ -263,10 +264,7 @@ _READERS: dict[ValueForm, Callable[[Any], Any]] = {
     ValueForm.BOOLEAN: _boolean,
     ValueForm.DAY: _midnight,
     ValueForm.MOMENT: moment,
-    ValueForm.OPTIONS: _list,
-    ValueForm.USERS: _list,
-    ValueForm.FILES: _list,
-    ValueForm.VALUES: _list,
+    **dict.fromkeys(_LISTS, _list),
     ValueForm.OPAQUE: lambda value: value,
 }
 

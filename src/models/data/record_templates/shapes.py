@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Icon, Id, Input, JsonObject, Label, Moment, Shape
+from models.core.base import Icon, Id, Input, JsonObject, Label, Moment, Nullable, Shape
 
 MAX_TEMPLATES = 200
 
@@ -51,6 +51,11 @@ class RecordTemplateShape(Shape):
     is_default: bool
     created_at: Moment
     updated_at: Moment
+
+
+class RecordTemplateList(Shape):
+    templates: list[RecordTemplateShape]
+    cursor: Nullable[str]
 
 
 class DeletedRecordTemplate(Shape):

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.core.documented import documented_as
 from models.core.keys import Key
+from models.core.moments import MomentText
 from models.data.databases.rules.aggregates import Aggregate
 
 DEFAULT_QUERY_LIMIT = 50
@@ -39,7 +40,7 @@ class _OfRecord(Input):
     """With `expectedUpdatedAt`, nothing is done when the record was changed since."""
 
     record_id: InputId
-    expected_updated_at: str | None = None
+    expected_updated_at: MomentText | None = None
 
 
 class CreateOperation(CreateRecord):
@@ -178,6 +179,16 @@ class RelatedRecord(Shape):
     database_id: Id
 
 
+_RELATIONS: JsonObject = {
+    "type": "object",
+    "additionalProperties": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+}
+_SYSTEM: JsonObject = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "integer", "null"]},
+}
+
+
 class RecordDetail(Shape):
     """A record. `data` holds the values that are set; `system` those the platform writes."""
 
@@ -187,9 +198,9 @@ class RecordDetail(Shape):
     content_surface_id: Id | None
     title: str
     data: JsonObject
-    relations: JsonObject
+    relations: Annotated[JsonObject, WithJsonSchema(_RELATIONS)]
     computed: JsonObject
-    system: JsonObject
+    system: Annotated[JsonObject, WithJsonSchema(_SYSTEM)]
     related: dict[str, list[RelatedRecord]]
     archived: bool
     created_by_user_id: Id | None

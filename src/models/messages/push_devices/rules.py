@@ -1,7 +1,10 @@
 """Platforms, and who carries pushes to them (decisions C13). Pure."""
 
+import json
 from enum import StrEnum
 from uuid import UUID
+
+from runtime.callable_urls import url_problem
 
 MAX_DEVICES = 50
 """Registrations of one user; a further one takes the place of the one made first."""
@@ -36,6 +39,18 @@ def provider_problem(platform: PushPlatform, provider: PushProvider) -> str | No
     if provider is PushProvider.APNS and platform is not PushPlatform.IOS:
         return "apns reaches devices of the platform ios only."
     return None
+
+
+def token_problem(provider: PushProvider, token: str) -> str | None:
+    """Why what a token names is never called, in words: of Web Push it has the URL to call."""
+    if provider is not PushProvider.WEBPUSH:
+        return None
+    try:
+        subscription = json.loads(token)
+    except (ValueError, RecursionError):
+        return None
+    endpoint = subscription.get("endpoint") if isinstance(subscription, dict) else None
+    return url_problem(endpoint) if isinstance(endpoint, str) else None
 
 
 def token_place(device_id: UUID) -> str:

@@ -9,6 +9,7 @@ from models.messages.push_devices.rules import (
     PushPlatform,
     PushProvider,
     provider_problem,
+    token_problem,
     usual_provider,
 )
 
@@ -25,8 +26,8 @@ class RegisterPushDevice(Input):
 
     `installationId` is an unguessable id that the app gave itself when it was installed. `token` is
     what the provider gave it: 16 to 4096 printable ASCII characters. For `webpush` it is the JSON
-    text of the browser's subscription, with `endpoint` and `keys`. The provider of `ios` is `apns`,
-    of `android` `fcm` and of `web` `webpush`, unless the body says otherwise.
+    text of the browser's subscription, with `endpoint`, a public URL, and `keys`. The provider of
+    `ios` is `apns`, of `android` `fcm` and of `web` `webpush`, unless the body says otherwise.
     """
 
     model_config = example(
@@ -56,6 +57,9 @@ class RegisterPushDevice(Input):
         problem = provider_problem(self.platform, self.carrier)
         if problem is not None:
             raise ValueError(problem)
+        problem = token_problem(self.carrier, self.token)
+        if problem is not None:
+            raise ValueError(f"token: {problem}")
         return self
 
 

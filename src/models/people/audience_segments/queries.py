@@ -81,7 +81,7 @@ async def list_segments(work: UnitOfWork) -> AudienceSegmentList:
         )
         for key, known in BUILT_IN.items()
     ]
-    return AudienceSegmentList(segments=[*built_in, *own])
+    return AudienceSegmentList(segments=[*built_in, *own], cursor=None)
 
 
 def segment_body(row: AudienceSegment) -> AudienceSegmentBody:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.core.base import Input, JsonObject, Label, Moment, Shape, example
+from models.core.base import Input, JsonObject, Label, Moment, Nullable, Shape, example
 from models.core.documented import documented_as
 from models.core.keys import Key
 
@@ -22,6 +22,7 @@ class AudienceSegmentBody(Shape):
 
 class AudienceSegmentList(Shape):
     segments: list[AudienceSegmentBody]
+    cursor: Nullable[str]
 
 
 class CreateAudienceSegment(Input):

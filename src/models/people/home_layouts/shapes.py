@@ -28,14 +28,16 @@ Width = Annotated[float, Field(gt=0, le=COLUMNS, allow_inf_nan=False)]
 Row = Annotated[float, Field(ge=0, le=MAX_ROW, allow_inf_nan=False)]
 Height = Annotated[float, Field(gt=0, le=MAX_HEIGHT, allow_inf_nan=False)]
 WidgetId = Annotated[str, Field(min_length=1, max_length=100)]
-WidgetKind = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?$")]
+WidgetKind = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""Any text of one line: what a client does not know it leaves as it is."""
 
 
 class PlaceWidget(Input):
     """A widget on a grid of 12 columns: where it begins and how large it is.
 
-    Its `kind` is any slug. Clients know `recent`, `favorites`, `view`, `chart`, `automations`,
-    `timers`, `notifications`, `shortcut` and `text`. `config` is the widget's own: at most 16 KiB.
+    Its `kind` is any text without control characters. Clients know `recent`, `favorites`, `view`,
+    `chart`, `automations`, `timers`, `notifications`, `shortcut` and `text`. `config` is the
+    widget's own: at most 16 KiB.
     """
 
     id: WidgetId

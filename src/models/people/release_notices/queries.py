@@ -51,9 +51,8 @@ async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChan
         .limit(MOST_SHOWN)
     )
     rows = await work.rows(newest, of=ReleaseNotice)
-    return WhatsNew(
-        state=_state(row, channel), releases=[Release.model_validate(row) for row in rows]
-    )
+    releases = [Release.model_validate(row) for row in rows]
+    return WhatsNew(releases=releases, **dict(_state(row, channel)))
 
 
 async def release_state(

@@ -54,10 +54,9 @@ class Release(Shape):
     published_at: Moment
 
 
-class WhatsNew(Shape):
-    """How far the caller has read, and what was published since, newest first."""
+class WhatsNew(ReleaseState):
+    """How far the caller has read on a channel, and what was published since, newest first."""
 
-    state: ReleaseState
     releases: list[Release]
 
 

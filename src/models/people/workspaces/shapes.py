@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.access.rules import Role, Scope
-from models.core.base import Id, Input, Label, Moment, Shape
+from models.core.base import Id, Input, Label, Moment, Nullable, Shape
 from models.people.workspaces.rules import Plan
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -26,6 +26,11 @@ class WorkspaceEntry(Shape):
     workspace: WorkspaceBody
     role: Role
     permissions: list[Scope]
+
+
+class WorkspaceList(Shape):
+    workspaces: list[WorkspaceEntry]
+    cursor: Nullable[str]
 
 
 class CreateWorkspace(Input):

@@ -7,13 +7,15 @@ from models.content.items.audiences import Audience, audiences
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.messages.workspace_events.queries import events_between, head
+from models.messages.workspace_events.queries import end_of_next, events_between, head
 from models.messages.workspace_events.shapes import WorkspaceEventList, event_body
 from models.messages.workspace_events.tables import WorkspaceEvent
 from models.workspace.feeds.rules import Viewer
 from runtime.database import UnitOfWork, Work
 
 READ_AT_ONCE = 500
+LOOKED_THROUGH = 5_000
+"""Events that one page goes through at most, however few of them its reader sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,14 @@ async def read_part(  # what and whose, from where to where
 async def list_events(
     work: UnitOfWork, actor: Actor, since: int, page: PageRequest
 ) -> WorkspaceEventList:
-    """The events behind `since` that the actor sees, oldest first."""
+    """The events behind `since` that the actor sees, oldest first.
+
+    A page that ends before all was looked through has a cursor, however few events it shows.
+    """
     viewer = Viewer.of(actor)
     after = since if page.after is None else page.after[0]
-    until = await head(work, actor.workspace_id)
+    whole = await head(work, actor.workspace_id)
+    until = await end_of_next(work, actor.workspace_id, after, whole, most=LOOKED_THROUGH)
     found: list[WorkspaceEvent] = []
     while after < until and len(found) < page.fetch:
         part = await read_part(
@@ -72,4 +78,7 @@ async def list_events(
         found += part.seen_by(viewer)
         after = part.until
     shown = page.of(found[: page.fetch], lambda row: (row.seq,))
-    return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=shown.cursor)
+    cursor = shown.cursor
+    if cursor is None and until < whole:
+        cursor = page.cursor_behind(until)
+    return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=cursor)

@@ -44,7 +44,7 @@ class ShareLinkBody(Shape):
 class IssuedShareLink(ShareLinkBody):
     """The answer to a creation: the link, and in no other place its token.
 
-    A person opens `url#token` in a browser.
+    `url` opens as it is on the API's host: it ends with `#` and the token.
     """
 
     token: str

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, JsonObject, Shape, example
+from models.core.base import Id, Input, JsonObject, Nullable, Shape, example
 from models.data.databases.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
@@ -162,3 +162,8 @@ class StarterTemplateShape(StarterCounts):
     icon: str
     category: str
     databases: list[str]
+
+
+class StarterTemplateList(Shape):
+    templates: list[StarterTemplateShape]
+    cursor: Nullable[str]

@@ -15,7 +15,7 @@ from models.messages.events.queries import waiting_events
 from models.messages.jobs.tables import JOBS
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
 from models.workspace.legacy_imports.tables import LEGACY_IMPORTS
-from models.workspace.system.rules import ALIVE_FOR, SHOWN_FOR
+from models.workspace.system.rules import ALIVE_FOR, LOST_AFTER, SHOWN_FOR
 from models.workspace.system.shapes import (
     OpenWork,
     QueueBody,
@@ -58,6 +58,18 @@ async def system_state(work: UnitOfWork) -> SystemState:
         ],
         workers=workers,
     )
+
+
+async def lost_since(work: UnitOfWork) -> datetime | None:
+    """Since when a queue has had no worker, although it had one; None when all have some."""
+    process = worker_process.c
+    each = select(process.seen_at, func.unnest(process.queues).label("queue")).subquery()
+    seen = func.max(each.c.seen_at).label("seen")
+    by_queue = select(seen).group_by(each.c.queue).subquery()
+    lost: datetime | None = await work.scalar(
+        select(func.min(by_queue.c.seen)).where(by_queue.c.seen < work.now - LOST_AFTER)
+    )
+    return lost
 
 
 async def _relay(work: UnitOfWork) -> RelayState:

@@ -40,6 +40,13 @@ def test_a_codec_that_is_no_charset_is_not_used(charset: str) -> None:
     assert told(binary, content_type) == (base64.b64encode(binary).decode(), "base64")
 
 
+def test_headers_of_the_connection_are_not_told() -> None:
+    hops = ("host", "connection", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+    headers = [(name, "evil.example") for name in hops] + [("x-order", "7"), ("x-forwarding", "1")]
+    payload = read_payload(Webhook(), Delivery("POST", headers, b"", b""))
+    assert payload["headers"] == {"x-order": "7", "x-forwarding": "1"}
+
+
 def test_text_with_nul_is_told_as_bytes() -> None:
     assert told(b"a\x00b", "text/plain; charset=iso-8859-1")[1] == "base64"
 

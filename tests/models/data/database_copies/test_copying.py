@@ -1,5 +1,6 @@
 """Copies step by step: what they hold, that nobody sees them before, that failures leave none."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,12 +11,13 @@ from activities.jobs.database_copies import DatabaseCopies
 from activities.jobs.transactions import DONE, FAILED, MORE
 from models.content.grants.tables import item_grant
 from models.content.items.tables import item
-from models.core.access.rules import Actor, Level, Role
+from models.core.access.rules import Actor, Level, Role, Scope
 from models.core.base import JsonObject
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.tables import database as database_table
 from models.data.records.tables import record, record_link
+from models.messages.jobs.tables import job
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
@@ -96,7 +98,9 @@ async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) 
         ]
         assert {one["id"] for one in copy[part]}.isdisjoint(one["id"] for one in source[part])
         assert {one["databaseId"] for one in copy[part]} == {copy["id"]}
-    templates = (await client.get(f"/v1/databases/{copy['id']}/record-templates")).json()["data"]
+    templates = (await client.get(f"/v1/databases/{copy['id']}/record-templates")).json()["data"][
+        "templates"
+    ]
     assert [(one["label"], one["data"], one["isDefault"]) for one in templates] == [
         ("Open", {"state": "open"}, True)
     ]
@@ -235,7 +239,7 @@ async def test_content_of_records_and_templates_is_copied(client: Client, space:
     (copy,) = await records(client, copying.copy_id)
     (copied,) = (await client.get(f"/v1/databases/{copying.copy_id}/record-templates")).json()[
         "data"
-    ]
+    ]["templates"]
     ids = {copy["contentSurfaceId"], copied["contentSurfaceId"]}
     assert ids.isdisjoint({template["contentSurfaceId"], surface.json()["data"]["id"]})
     for surface_id in ids:
@@ -604,3 +608,26 @@ async def test_values_of_removed_fields_and_timers_stay_behind(
             select(record.c.data, record.c.computed).where(record.c.database_id == copying.copy_id)
         )
     assert [(sorted(row.data), row.computed) for row in rows] == [(["code", "price"], {})] * 3
+
+
+@pytest.mark.parametrize("item", [False, True])
+async def test_nobody_reads_by_copying(client: Client, space: Space, item: bool) -> None:
+    source = await made(client, space)
+    path = f"/v1/items/{source['itemId']}" if item else f"{space.path}/databases/{source['id']}"
+    body = {} if item else {"includeRecords": True}
+    for lacking in ("databases:read", "databases:write", "records:read", "records:write"):
+        key = client.with_token(await space.key(one for one in Scope if one != lacking))
+        answer = await key.post(f"{path}/duplicate", json=body)
+        assert (answer.status_code, lacking in answer.text) == (403, True)
+    async with space.database.transaction() as work:
+        assert await work.scalar(select(func.count()).where(job.c.workspace_id == space.id)) == 0
+
+
+async def test_a_copy_without_records_needs_no_scope_of_records(
+    client: Client, space: Space
+) -> None:
+    source = await made(client, space)
+    scopes = frozenset({Scope.DATABASES_READ, Scope.DATABASES_WRITE})
+    actor = replace(space.actor, scopes=scopes)
+    copying = await duplicate(space.database, actor, UUID(source["id"]), records=False)
+    assert await copying.finish() == DONE

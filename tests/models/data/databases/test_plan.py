@@ -247,8 +247,8 @@ def test_a_change_leaves_what_it_does_not_name() -> None:
 @pytest.mark.parametrize(
     ("kind", "path", "known"),
     [
-        ("number", "precison", "which knows precision, min, max, format, currencyCode, unit"),
-        ("timer", "foo", "which knows allowManual, roundToMinutes"),
+        ("number", "precison", "; known: precision, min, max, format, currencyCode, unit"),
+        ("timer", "foo", "; known: allowManual, roundToMinutes"),
         ("text", "precision", "text field"),
     ],
 )

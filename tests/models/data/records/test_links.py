@@ -100,7 +100,7 @@ async def test_null_empties_and_what_is_not_named_stays(
     ("relations", "path", "reason"),
     [
         ({"nothing": []}, "relations.nothing", "not the key"),
-        ({"title": []}, "relations.title", "not the key"),
+        ({"title": []}, "relations.title", "set it as data.title"),
         ({"project": "x"}, "relations.project", "list"),
         ({"project": ["x"]}, "relations.project", "list"),
         ({"project": [5]}, "relations.project", "list"),

@@ -5,10 +5,11 @@ import json
 import zipfile
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from activities.jobs.recomputation import Recomputation
 from activities.jobs.transactions import MORE, JobActivities
+from models.content.surfaces.tables import surface
 from models.core.access.rules import Role
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import ImportTarget
@@ -144,6 +145,23 @@ async def test_what_hangs_on_what_is_missing_is_left_out(
     assert ("missing_reference", "database: item_id is not in the bundle.") in findings.warnings
     hanging = {"database", "field", "record", "form", "action", "automation", "automation_version"}
     assert hanging & {kind for kind, rows in findings.rows.items() if rows} == set()
+
+
+async def test_a_form_whose_surface_is_missing_gets_one(
+    workspace: MakeSpace, space: Space, client: Client, settings: Settings
+) -> None:
+    await furnish(space, client)
+    store = ObjectStore(settings.object_store)
+    files = _files(await exported(space, store))
+    without = {path: rows for path, rows in files.items() if not path.endswith("/surfaces.ndjson")}
+    other = await workspace()
+    findings, _ = await _imported(other, store, bundle(without))
+    assert findings.rows["form"] > 0
+    async with other.database.reading() as work:
+        own = select(func.count()).where(
+            surface.c.workspace_id == other.id, surface.c.kind == "form"
+        )
+        assert await work.scalar(own) == findings.rows["form"]
 
 
 def _files(content: bytes) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.rules.graph.configs.waits import ApprovalTerms
 from models.automation.automations.rules.graph.kinds import EdgeOutcome
-from models.automation.waits.errors import DecidedAlreadyError, OwnRunError
+from models.automation.waits.errors import DecidedAlreadyError, OnlyAskedError, OwnRunError
 from models.automation.waits.rules.form_answers import check_answers
 from models.automation.waits.rules.responses import Resolution, Response
 from models.core.access.rules import Actor
@@ -16,6 +16,13 @@ from models.core.base import Id, JsonObject
 def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
     """Whether the actor is one of those whose decision the node asks for."""
     return actor.user_id in config.assignees or actor.role is config.role
+
+
+def check_decider(terms: JsonObject, actor: Actor) -> None:
+    """Refuse whoever is not asked, unless editors may decide as well. Raises OnlyAskedError."""
+    config = ApprovalConfig.model_validate(terms)
+    if not config.allow_editors and not is_asked(config, actor):
+        raise OnlyAskedError
 
 
 def decide(

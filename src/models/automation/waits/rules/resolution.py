@@ -24,6 +24,7 @@ _TERMS = {
         "message",
         "form",
         "allowSelf",
+        "allowEditors",
     ),
     NodeKind.WAIT_EVENT: ("filter", "resumeUrl"),
 }
@@ -54,6 +55,12 @@ def _early_terms(kind: str, parameters: JsonObject) -> JsonObject | None:
 
 def _chosen(names: Sequence[str], values: JsonObject) -> JsonObject:
     return {name: values[name] for name in names if name in values}
+
+
+def takes_editors(parameters: JsonObject) -> bool:
+    """Whether an approval that does not wait yet certainly lets editors decide."""
+    chosen = without_literals(_chosen(("allowEditors",), parameters))
+    return chosen.get("allowEditors", True) is True
 
 
 def check_form(kind: str, response: Response) -> None:

@@ -20,10 +20,11 @@ _SECRETIVE = re.compile(
     r"(?:\b|_)auth(?:\b|_)|authori[sz]ation|authenticat|cookie|token|secret|signature|hmac"
     r"|passw|credential|(?:api|access|private)[-_]?key|jwt|session|csrf|xsrf"
 )
-_TRANSPORT = frozenset(
-    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"}
-    | {"transfer-encoding", "upgrade", "proxy-connection"}
+_TRANSPORT = re.compile(
+    r"(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
+    r"|proxy-connection|forwarded|x-forwarded-.+|x-real-ip)\Z"
 )
+"""What is about the connection, of the client or of a proxy before us."""
 _CHARSETS = frozenset(
     {"utf-8", "utf-16", "utf-16le", "utf-16be", "us-ascii", "koi8-r", "shift_jis", "euc-jp"}
     | {"euc-kr", "big5", "gbk", "gb2312", "gb18030"}
@@ -55,7 +56,7 @@ def _safe_headers(webhook: Webhook, delivery: Delivery) -> JsonObject:
     hidden.add((webhook.signing.header or "").lower())
     headers: dict[str, str] = {}
     for name, value in delivery.headers:
-        if name in hidden or name in _TRANSPORT or _SECRETIVE.search(name) or "\x00" in value:
+        if name in hidden or _TRANSPORT.match(name) or _SECRETIVE.search(name) or "\x00" in value:
             continue
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers

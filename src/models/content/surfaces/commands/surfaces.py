@@ -17,6 +17,7 @@ from sqlalchemy import (
     literal,
     select,
 )
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.surfaces.commands.changes import (
     check_settings,
@@ -69,6 +70,26 @@ async def create_surface(
     here = Home(id=made, item_id=item_id)
     await notify_mentioned(work, actor, here, {one.id: one.content for one in planned})
     return made
+
+
+async def create_missing(
+    work: UnitOfWork, workspace_id: Id, item_ids: Sequence[Id], kind: SurfaceKind
+) -> None:
+    """Create empty surfaces for those of the items that have none."""
+    made = [
+        {
+            "id": new_id(),
+            "workspace_id": workspace_id,
+            "item_id": item_id,
+            "kind": kind.value,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for item_id in item_ids
+    ]
+    if made:
+        statement = upsert(surface).values(made)
+        await work.execute(statement.on_conflict_do_nothing(index_elements=["item_id"]))
 
 
 async def replace_surface(

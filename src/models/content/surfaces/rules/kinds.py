@@ -14,6 +14,8 @@ class SurfaceKind(StrEnum):
     NOTE = "note"
     CANVAS = "canvas"
     DASHBOARD = "dashboard"
+    FORM = "form"
+    """Beside the questions of a form: what its makers write for each other."""
     RECORD = "record"
     """The content of a record, or of a record template."""
 
@@ -86,6 +88,7 @@ _DASHBOARD: Mapping[str, BlockRule] = {
 BLOCKS: Mapping[SurfaceKind, Mapping[str, BlockRule]] = {
     SurfaceKind.PAGE: _DOCUMENT,
     SurfaceKind.NOTE: _DOCUMENT,
+    SurfaceKind.FORM: _DOCUMENT,
     SurfaceKind.RECORD: _DOCUMENT,
     SurfaceKind.CANVAS: _CANVAS,
     SurfaceKind.DASHBOARD: _DASHBOARD,

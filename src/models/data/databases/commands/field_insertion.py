@@ -1,6 +1,6 @@
 """Inserting new fields, the inverse fields of relations and the result kinds of derived fields."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -9,6 +9,7 @@ from models.data.databases.commands.rows import add_to_layout, insert_fields
 from models.data.databases.queries import load_catalog, removed_keys
 from models.data.databases.rules.buttons import button_problems
 from models.data.databases.rules.derived_fields import DerivedFields, FieldRef, resolve_derived
+from models.data.databases.rules.field_keys import FieldHints
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.plan import refuse
 from models.data.databases.rules.relations import Pairs, pair
@@ -32,14 +33,14 @@ async def add_fields(
     request of the field with a key. The caller holds the lock `own_fields` when a relation or a
     derived field is added. Raises `ValidationError`.
     """
-    keys = {*known, *(spec.key for spec in added)}
-    refuse([each for spec in added for each in _button_problems(spec, keys, path_of)])
+    fields = {**known, **{spec.key: spec for spec in added}}
+    refuse(list(_button_problems(added, fields, path_of)))
     whole = list(added)
     pairs = Pairs()
     if any(spec.relation or spec.derived for spec in added):
         targets = {spec.target_id for spec in added if spec.relation}
         catalog = await load_catalog(work, actor.workspace_id, {database_id, *targets})
-        catalog[database_id] = {**known, **{spec.key: spec for spec in added}}
+        catalog[database_id] = fields
         taken = await removed_keys(work, actor.workspace_id, list(targets))
         relations = [spec for spec in added if spec.relation]
         pairs = pair(database_id, label, relations, catalog, taken, new_id)
@@ -57,12 +58,12 @@ async def add_fields(
 
 
 def _button_problems(
-    spec: FieldSpec, keys: Collection[str], path_of: Callable[[str], str]
-) -> list[Detail]:
-    return [
-        Detail(f"{path_of(spec.key)}{problem.path}", problem.message)
-        for problem in button_problems(spec, keys)
-    ]
+    added: Sequence[FieldSpec], fields: FieldSpecs, path_of: Callable[[str], str]
+) -> Iterator[Detail]:
+    hints = FieldHints(fields)
+    for spec in added:
+        for problem in button_problems(spec, fields, hints):
+            yield Detail(f"{path_of(spec.key)}{problem.path}", problem.message)
 
 
 def _completed(

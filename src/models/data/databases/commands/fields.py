@@ -26,6 +26,7 @@ from models.data.databases.queries import get_field, load_catalog, load_schema, 
 from models.data.databases.references import check_references
 from models.data.databases.rules.buttons import button_problems
 from models.data.databases.rules.derived_fields import FieldRef
+from models.data.databases.rules.field_keys import FieldHints
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.plan import plan_change, plan_field, refuse
@@ -82,7 +83,7 @@ async def update_field(
     if body.settings is not None:
         await check_references(work, actor, [(before.kind, body.settings)])
     changed = plan_change(before, body, new_id)
-    refuse(button_problems(changed, schema.fields))
+    refuse(button_problems(changed, schema.fields, FieldHints(schema.fields)))
     if changed.relation and changed.settings["cardinality"] != before.settings["cardinality"]:
         await own_schema(work, changed.target_id)
         if changed.settings["cardinality"] == "one":

@@ -1,24 +1,24 @@
 """The bindings by which a button gives input to its action (decisions C6, Button binding)."""
 
-from collections.abc import Collection
 from typing import Any
 
 from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
-from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.field_keys import FieldHints
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from runtime.errors import Detail
 
 RECORD_FACTS = frozenset({"id", "title", "databaseId"})
 
 
-def button_problems(spec: FieldSpec, keys: Collection[str]) -> list[Detail]:
-    """The problems of a button's bindings; `keys` are the field keys of its database."""
+def button_problems(spec: FieldSpec, fields: FieldSpecs, hints: FieldHints) -> list[Detail]:
+    """The problems of a button's bindings; `fields` are those of its database."""
     if spec.kind is not FieldKind.BUTTON:
         return []
     found = (
-        (name, _problem(binding["type"], binding["value"], keys))
+        (name, _problem(binding["type"], binding["value"], fields, hints))
         for name, binding in spec.settings["bindings"].items()
     )
     return [
@@ -26,11 +26,11 @@ def button_problems(spec: FieldSpec, keys: Collection[str]) -> list[Detail]:
     ]
 
 
-def _problem(kind: str, value: Any, keys: Collection[str]) -> str | None:
+def _problem(kind: str, value: Any, fields: FieldSpecs, hints: FieldHints) -> str | None:
     match kind:
         case "field":
-            known = isinstance(value, str) and value in keys
-            return None if known else "is not the key of a field of this database"
+            known = isinstance(value, str) and value in fields
+            return None if known else hints.no_field(value)
         case "record":
             known = isinstance(value, str) and value in RECORD_FACTS
             return None if known else f"must be one of: {', '.join(sorted(RECORD_FACTS))}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from models.core.base import Id
 from models.core.values import InvalidValueError
 from models.data.databases.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
+from models.data.databases.rules.field_keys import no_relation
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import ResultKind, value_form
@@ -131,13 +132,13 @@ def _sources(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> frozenset[Fiel
 
 def _target(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> FieldRef:
     """The field that a rollup or lookup reads at the other end of its relation."""
-    way = catalog[ref.database_id].get(spec.settings["relationFieldKey"])
+    fields, key = catalog[ref.database_id], spec.settings["relationFieldKey"]
+    way = fields.get(key)
     if way is None or not way.relation:
-        raise _ProblemError(
-            "relationFieldKey", "is not the key of a relation field of this database"
-        )
+        raise _ProblemError("relationFieldKey", no_relation(key, fields))
     target = catalog.get(way.target_id, {}).get(spec.settings["targetFieldKey"])
     if target is None:
+        # The keys there are stay unsaid: who writes here need not see the related database.
         raise _ProblemError("targetFieldKey", "is not the key of a field of the related database")
     if target.relation or target.kind is FieldKind.BUTTON:
         raise _ProblemError(

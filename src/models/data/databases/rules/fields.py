@@ -1,5 +1,6 @@
 """A field as the rules see it: the type of the values under one key in every record."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -106,8 +107,22 @@ class FieldSpec:
 
     @cached_property
     def options_named(self) -> dict[str, str]:
-        """Name of an option, however it is capitalized → its key."""
-        return {option.name.strip().casefold(): option.key for option in self.options}
+        """Name of an option, however it is capitalized → its key; none that several have."""
+        several = self.shared_names
+        named = ((option.name.strip().casefold(), option.key) for option in self.options)
+        return {name: key for name, key in named if name not in several}
+
+    @cached_property
+    def shared_names(self) -> frozenset[str]:
+        """The names that several options have, which mean none of them."""
+        names = Counter(option.name.strip().casefold() for option in self.options)
+        return frozenset(name for name, count in names.items() if count > 1)
+
+    def option_key(self, chosen: str) -> str | None:
+        """The key of the option that a key, or else a name, means."""
+        if chosen in self.option_keys:
+            return chosen
+        return self.options_named.get(chosen.strip().casefold())
 
     @property
     def timezone(self) -> str:

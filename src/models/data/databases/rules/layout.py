@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from models.core.base import JsonObject
+from models.data.databases.rules.field_keys import FieldHints
 from models.data.databases.rules.fields import FieldSpecs
 from runtime.errors import Detail
 
@@ -71,8 +72,9 @@ def changed_layout(layout: JsonObject, body: "ChangeRecordLayout") -> JsonObject
 
 def layout_problems(layout: JsonObject, fields: FieldSpecs, path: str) -> list[Detail]:
     """Problems of a layout: keys that name no field, and sections that overlap or repeat."""
+    hints = FieldHints(fields)
     problems = [
-        Detail(f"{path}.{place}", "is not the key of a field of this database")
+        Detail(f"{path}.{place}", hints.no_field(key))
         for place, key in _named_fields(layout)
         if key not in fields
     ]
@@ -88,7 +90,7 @@ def layout_problems(layout: JsonObject, fields: FieldSpecs, path: str) -> list[D
         if id_ not in sections
     ]
     problems += [
-        Detail(f"{path}.relationViews.{key}", "is not the key of a relation field")
+        Detail(f"{path}.relationViews.{key}", hints.no_relation(key))
         for key in layout["relationViews"]
         if key not in fields or not fields[key].relation
     ]

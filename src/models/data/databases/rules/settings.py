@@ -10,6 +10,7 @@ from pydantic import ValidationError as PydanticError
 from pydantic_core import ErrorDetails
 
 from models.core.base import JsonObject
+from models.core.nearest import known
 from models.core.problems import known_keys
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.kinds import FieldKind
@@ -66,12 +67,12 @@ def _spelled_out(read: PlainSettings) -> JsonObject:
 def _message(kind: FieldKind, problem: ErrorDetails) -> str:
     if problem["type"] not in ("extra_forbidden", "missing"):
         return problem["msg"].removeprefix("Value error, ")
-    known = ", ".join(known_keys(settings_model(kind), problem["loc"]))
+    keys = known_keys(settings_model(kind), problem["loc"])
     if problem["type"] == "missing":
-        return f"is required: a {kind} field knows {known}"
-    if not known:
+        return f"is required: a {kind} field knows {', '.join(keys)}"
+    if not keys:
         return f"is not a known key of a {kind} field"
-    return f"is not a known key of a {kind} field, which knows {known}"
+    return f"is not a known key of a {kind} field; {known(problem['loc'][-1], keys)}"
 
 
 def _range_problems(read: NumberSettings, path: str) -> list[Detail]:

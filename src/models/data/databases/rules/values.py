@@ -94,24 +94,28 @@ def check_time(_field: FieldSpec, value: Any) -> str:
 
 
 def check_option(field: FieldSpec, value: Any) -> str:
-    if not isinstance(value, str) or value not in field.option_keys:
-        raise InvalidValueError(_not_an_option(field))
-    return value
+    """The key of an option that is named by its key or by its name."""
+    key = field.option_key(value) if isinstance(value, str) else None
+    if key is None:
+        raise InvalidValueError(_not_an_option(field, value))
+    return key
 
 
 def check_options(field: FieldSpec, value: Any) -> list[str]:
     """Option keys, each once, in the order given."""
     if not isinstance(value, list):
         raise InvalidValueError("must be a list of option keys")
-    if any(not isinstance(key, str) or key not in field.option_keys for key in value):
-        raise InvalidValueError(_not_an_option(field))
-    return list(dict.fromkeys(value))
+    return list(dict.fromkeys(check_option(field, chosen) for chosen in value))
 
 
-def _not_an_option(field: FieldSpec) -> str:
+def _not_an_option(field: FieldSpec, value: Any) -> str:
+    if not field.options:
+        return "has no options to choose from"
     keys = list(field.option_keys)
     shown = ", ".join(keys[:20]) + (", …" if len(keys) > 20 else "")
-    return f"must be an option key, one of: {shown}" if keys else "has no options to choose from"
+    if isinstance(value, str) and value.strip().casefold() in field.shared_names:
+        return f"is the name of several options; give a key, one of: {shown}"
+    return f"must be the key or the name of an option, one of: {shown}"
 
 
 def user(value: Any) -> str:

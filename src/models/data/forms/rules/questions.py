@@ -7,6 +7,7 @@ from typing import Any
 
 from models.core.problems import refuse
 from models.core.values import InvalidValueError
+from models.data.databases.rules.field_keys import FieldHints
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
@@ -62,12 +63,13 @@ def check_fields(
     Raises `ValidationError` at `path` or below it.
     """
     known: dict[str, FieldSpec] = {}
+    hints = FieldHints(fields)
     problems: list[Detail] = []
     for place, one in enumerate(asked):
         here = f"{path}.{place}"
         spec = fields.get(one.key)
         if spec is None:
-            problems.append(Detail(f"{here}.key", "is not the key of a field of the database"))
+            problems.append(Detail(f"{here}.key", hints.no_field(one.key)))
         elif spec.kind not in ASKABLE:
             problems.append(Detail(f"{here}.key", f"is a {spec.kind} field: no form asks for it"))
         elif one.key in known:

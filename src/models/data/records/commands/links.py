@@ -17,6 +17,7 @@ from sqlalchemy import (
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.databases.rules.field_keys import no_relation
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import database
 from models.data.records.commands.computed_values import propagate
@@ -82,7 +83,7 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, wanted: Li
 def _check(schema: Schema, key: str, others: Sequence[Id], path: str) -> None:
     spec = schema.fields.get(key)
     if spec is None or not spec.relation:
-        raise ValidationError.at(path, "is not the key of a relation field of this database")
+        raise ValidationError.at(path, no_relation(key, schema.fields))
     if len(others) > MAX_LINKS:
         raise ValidationError.at(path, f"must be a list of at most {MAX_LINKS} record ids")
     if side_of(spec).one and len(others) > 1:

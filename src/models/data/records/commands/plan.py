@@ -168,7 +168,9 @@ def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], li
         change, wrong = read(write.written, write.at)
         links: Links = {}
         if write.relations:
-            links, unlinkable = read_relations(schema.fields, write.relations, write.at)
+            links, unlinkable = read_relations(
+                schema.fields, write.relations, write.at, check.hints
+            )
             wrong += unlinkable
         problems += wrong
         checked.append(Checked(write, None, change, links))

@@ -70,16 +70,6 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
     )
 
 
-def live_records(workspace_id: Id) -> Select[Any]:
-    """The ids of the records of a workspace that are not in the trash, nor their database."""
-    return (
-        select(record.c.id)
-        .join(database, database.c.id == record.c.database_id)
-        .join(*live_item_of(database))
-        .where(record.c.workspace_id == workspace_id, record.c.deleted_at.is_(None))
-    )
-
-
 def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
     """The ids of those of these records that the actor sees."""
     return (

@@ -12,6 +12,7 @@ from pydantic import ValidationError as ShapeError
 from models.core.base import JsonObject
 from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError, check_storable
+from models.data.databases.rules.field_keys import FieldHints, no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import OPTION_KINDS, FieldKind
 from models.data.databases.rules.registry import value_form
@@ -107,9 +108,10 @@ def _single_key_problems(manifest: Manifest, fields: FieldSpecs) -> Iterator[Det
 def _key_problems(
     keys: Sequence[str], fields: FieldSpecs, path: Callable[[int], str]
 ) -> Iterator[Detail]:
+    hints = FieldHints(fields)
     for place, key in enumerate(keys):
         if key not in fields:
-            yield Detail(path(place), "is not the key of a field of this database")
+            yield Detail(path(place), hints.no_field(key))
         elif key in keys[:place]:
             yield Detail(path(place), "is named twice")
 
@@ -119,7 +121,7 @@ def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator
         if chart.type is not ChartType.NUMBER:
             yield Detail("chart.xFieldKey", f"is needed by a {chart.type} chart")
     elif chart.x_field_key not in fields:
-        yield Detail("chart.xFieldKey", "is not the key of a field of this database")
+        yield Detail("chart.xFieldKey", no_field(chart.x_field_key, fields))
     if chart.aggregate is not None:
         for problem in _query_problems({"aggregates": [chart.aggregate]}, fields, now):
             inside = problem.path.removeprefix("aggregates.0")

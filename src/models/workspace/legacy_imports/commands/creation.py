@@ -4,13 +4,15 @@ from models.content.files.rules import Content
 from models.core.access.rules import Principal
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
+from models.core.work_bounds import require_place_of
 from models.workspace.legacy_imports.commands.executions import start_execution
 from models.workspace.legacy_imports.queries import get_run
 from models.workspace.legacy_imports.rules import Mode
 from models.workspace.legacy_imports.shapes import CreateLegacyImport, LegacyImport
-from models.workspace.legacy_imports.tables import LEGACY_IMPORTS
+from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
+from runtime.families import Family
 
 OBJECTS = "legacy-imports"
 """The prefix of the keys of bundles that were sent with the request."""
@@ -50,5 +52,7 @@ async def _accept(
         "updated_at": work.now,
     }
     if await lifecycle.accept(work, LEGACY_IMPORTS, row):
+        own = legacy_import_run.c.created_by_user_id == principal.user_id
+        await require_place_of(work, principal.user_id, LEGACY_IMPORTS, Family.LEGACY_IMPORT, own)
         await start_execution(work, run_id)
     return await get_run(work, run_id)

@@ -27,7 +27,6 @@ async def start_execution(
         "summary": "Legacy import",
         "resourceId": str(run_id),
         "source": "api",
-        "priority": 5,
     }
     if execution:
         request["execution"] = execution

@@ -45,7 +45,8 @@ async def create_share_link(
     (made,) = await work.rows(
         insert(share_link).values(values).returning(*share_link.c), of=ShareLink
     )
-    return IssuedShareLink(**dict(link_body(made, opens=True)), token=token)
+    shown = dict(link_body(made, opens=True))
+    return IssuedShareLink(**shown | {"url": f"{shown['url']}#{token}"}, token=token)
 
 
 async def revoke_share_link(

@@ -260,7 +260,7 @@ def test_each_leaf_is_judged_by_what_it_names() -> None:
         (node("n", "wait_event", filter="]"), "config.filter"),
         (
             node("n", "delay", seconds=1, until2=bind("trigger", "x")),
-            "until2: is not a known key; known: seconds, until, timezone",
+            "until2: is not a known key; known: until, seconds, timezone",
         ),
         (
             node("n", "query_records", databaseId=DATABASE, query={"q": bind("trigger", "x")}),

@@ -148,7 +148,7 @@ def test_an_upsert_may_match_by_values_with_bindings() -> None:
         (BOUND, False),
         (None, False),
         ({"links": ["nobody"]}, True),
-        ({"links": VIEW}, True),
+        ({"links": VIEW}, False),
         ({"links": [VIEW, DATABASE]}, True),
         ({"price": [VIEW]}, True),
         ({"price": BOUND}, True),

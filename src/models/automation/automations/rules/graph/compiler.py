@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pydantic
 
@@ -10,6 +11,7 @@ from models.automation.automations.rules.graph.configs import JoinConfig
 from models.automation.automations.rules.graph.field_checks import field_problems
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
+from models.automation.automations.rules.graph.output_key_checks import output_key_warnings
 from models.automation.automations.rules.graph.reference_checks import trigger_reference_problems
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
 from models.automation.automations.rules.graph.structure import (
@@ -31,39 +33,63 @@ MAX_CEL = 128 * 1024
 serves nobody else."""
 
 
+class Severity(StrEnum):
+    """Whether an issue keeps a version from being published."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 class ReferenceIssue(Shape):
-    """One thing that keeps a graph from running; `nodeId` is empty for the graph as a whole."""
+    """One thing that is wrong with a graph; `nodeId` is empty for the graph as a whole.
+
+    An `error` keeps the version from being published, a `warning` does not.
+    """
 
     node_id: str
     message: str
+    severity: Severity = Severity.ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan, or the issues. `details` are the issues with their places in the body."""
+    """A plan, or the issues. `details` are the issues with their places in the body.
+
+    `warnings` stand beside either.
+    """
 
     plan: Plan | None
     details: tuple[Detail, ...] = ()
     issues: tuple[ReferenceIssue, ...] = ()
+    warnings: tuple[ReferenceIssue, ...] = ()
+
+    @property
+    def all_issues(self) -> list[ReferenceIssue]:
+        """The issues and the warnings, as they are answered."""
+        return [*self.issues, *self.warnings]
 
 
 def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog) -> Compiled:
     """Check a graph and its trigger, and compile the graph if there are no issues."""
     trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
     found = tuple(dict.fromkeys(_problems(graph, trigger_config, catalog)))
+    warnings = tuple(
+        ReferenceIssue(node_id=at, message=message, severity=Severity.WARNING)
+        for at, message in ([] if _is_too_long(graph) else output_key_warnings(graph))
+    )
     if not trigger and not found:
-        return Compiled(_plan(graph))
+        return Compiled(_plan(graph), warnings=warnings)
     places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
     # An issue has no place besides its node, so the message about a trigger names the place.
     of_trigger = [("", f"{detail.path}: {detail.message}") for detail in trigger]
     issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*of_trigger, *found))
-    return Compiled(None, (*trigger, *places), tuple(issues))
+    return Compiled(None, (*trigger, *places), tuple(issues), warnings)
 
 
 def _problems(
     graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[Problem]:
-    if sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL:
+    if _is_too_long(graph):
         yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
         return
     yield from structure_problems(graph)
@@ -84,6 +110,10 @@ def _problems(
         join = _join(node)
         if join is not None and (join.count or 0) > arrivals.get(node.id, 0):
             yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
+
+
+def _is_too_long(graph: Graph) -> bool:
+    return sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL
 
 
 def _trigger(trigger_config: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:

@@ -35,7 +35,8 @@ from models.automation.automations.rules.language.static_reads import node_refer
 from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
-from models.core.problems import known_keys
+from models.core.nearest import known
+from models.core.problems import MAX_PROBLEMS, known_keys
 
 STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -104,12 +105,12 @@ def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str,
     try:
         model.model_validate(value)
     except pydantic.ValidationError as error:
-        for part in error.errors(include_url=False):
+        for at, part in enumerate(error.errors(include_url=False)):
             place = _known_place(value, part["loc"])
             if part["type"] == "extra_forbidden":
                 place = _unknown_key(value, part["loc"])
             if place is not None:
-                yield place, _sentence(part, model)
+                yield place, _sentence(part, model, at_length=at < MAX_PROBLEMS)
 
 
 def _unknown_key(value: Any, loc: Sequence[str | int]) -> str | None:
@@ -138,12 +139,14 @@ def _known_place(value: Any, loc: Sequence[str | int]) -> str | None:
     return None if is_binding(value) else ".".join(parts)
 
 
-def _sentence(problem: ErrorDetails, model: type[Input]) -> str:
+def _sentence(problem: ErrorDetails, model: type[Input], *, at_length: bool) -> str:
     if problem["type"] == "missing":
         return "is required"
     if problem["type"] == "extra_forbidden":
+        if not at_length:
+            return "is not a known key"
         keys = known_keys(model, problem["loc"])
-        return f"is not a known key; known: {', '.join(keys)}" if keys else "is not a known key"
+        return f"is not a known key; {known(problem['loc'][-1], keys)}"
     return problem["msg"].removeprefix("Value error, ")
 
 

@@ -10,6 +10,7 @@ from models.automation.automations.rules.graph.catalog import Noun, ReferenceCat
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.core.base import JsonObject
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.records.rules.link.written_relations import read_relations
@@ -124,7 +125,7 @@ def _named(value: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     elif isinstance(value, dict) and not is_binding(value):
         yield from _named(value.get("field"), fields, f"{path}.field")
     elif isinstance(value, str) and value not in fields:
-        yield Detail(path, "is not the key of a field of this database")
+        yield Detail(path, no_field(value, fields))
 
 
 def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:

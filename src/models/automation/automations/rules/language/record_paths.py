@@ -52,6 +52,14 @@ def unknown_keys(text: str, records: Mapping[tuple[str, ...], Collection[str]]) 
             yield from unknown_keys_of((variable, *path), records)
 
 
+def plain_reads(text: str, variable: str) -> frozenset[tuple[str, ...]]:
+    """The paths that a text reads of a variable without asking whether they are there."""
+    read = [token.text for token in tokens(text)]
+    if _asks(read) or _may_be_bound(variable, read):
+        return frozenset()
+    return paths(text, variable)
+
+
 def unknown_keys_of(
     path: tuple[str, ...], records: Mapping[tuple[str, ...], Collection[str]]
 ) -> Iterator[str]:

@@ -56,6 +56,14 @@ def paths_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
                 yield (variable, *compile_path(text).leading_keys())
 
 
+def filter_paths_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
+    """The keys that each `field` of a condition's filter begins with, its variable the first."""
+    for kind, text in _texts(_readable(node), 0):
+        if kind == "field" and node.kind == NodeKind.CONDITION:
+            with suppress(BindingError):
+                yield compile_path(text).leading_keys()
+
+
 _VARIABLES = {"trigger": "trigger", "node": "nodes"}
 """Of the types of bindings that hold a path."""
 

@@ -111,7 +111,8 @@ class ApprovalTerms(Input):
 class ApprovalConfig(ApprovalTerms):
     """Ask people to decide; the edges `approved`, `rejected` and `timeout` follow.
 
-    `required` of the assignees, or of the members with the role, must approve; one rejects.
+    `required` of the assignees, or of the members with the role, must approve; one rejects. Whoever
+    may edit the automation may decide as well, unless `allowEditors` is false.
     """
 
     model_config = example(
@@ -127,6 +128,7 @@ class ApprovalConfig(ApprovalTerms):
 
     assignees: Annotated[list[InputId], Field(max_length=100, default_factory=list)]
     role: Annotated[Role, Field(strict=False)] | None = None
+    allow_editors: bool = True
     title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     message: Annotated[str, Field(max_length=20_000)] = ""
     timeout_seconds: _WaitSeconds | None = None

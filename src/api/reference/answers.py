@@ -1,0 +1,89 @@
+"""Shapes that stand in bodies and in answers: what an answer has no value for is absent, not null.
+
+A body may say null, an answer does not (decisions C1). So what stands in both, and may be null in
+the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from api.reference.schemas import PREFIX, Schema, reached, references
+
+_NULL: Schema = {"type": "null"}
+
+
+def describe_answers(document: dict[str, Any]) -> None:
+    """Give answers shapes of their own where bodies may have a null."""
+    schemas: dict[str, Schema] = document["components"]["schemas"]
+    operations = [one for methods in document["paths"].values() for one in methods.values()]
+    sent = reached(schemas, _named(operations, "requestBody"))
+    answered = reached(schemas, _named(operations, "responses"))
+    own = _with_nulls({name: schemas[name] for name in answered & sent})
+
+    def renamed(name: str) -> str:
+        return f"{name}Answer" if name in own else name
+
+    for name in answered - sent:
+        schemas[name] = _renamed(schemas[name], renamed)
+    for name in own:
+        schemas[renamed(name)] = _answer(schemas[name], renamed)
+    for operation in operations:
+        operation["responses"] = _renamed(operation["responses"], renamed)
+
+
+def _named(operations: list[Any], part: str) -> Iterator[str]:
+    for operation in operations:
+        yield from references(operation.get(part))
+
+
+def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
+    """Those in which a key may be null, and all that consist of them."""
+    found = {
+        name
+        for name, schema in schemas.items()
+        if any(_may_be_null(one) for one in schema.get("properties", {}).values())
+    }
+    while more := {
+        name
+        for name, schema in schemas.items()
+        if name not in found and not found.isdisjoint(references(schema))
+    }:
+        found |= more
+    return found
+
+
+def _may_be_null(schema: Schema) -> bool:
+    return schema.get("type") == "null" or _NULL in schema.get("anyOf", ())
+
+
+def _answer(schema: Schema, renamed: Callable[[str], str]) -> Schema:
+    whole = {key: one for key, one in schema.items() if key != "examples"}
+    found: Schema = _renamed(whole, renamed)
+    if "title" in found:
+        found["title"] = renamed(found["title"])
+    if "properties" in found:
+        found["properties"] = {
+            key: _without_null(one)
+            for key, one in found["properties"].items()
+            if one.get("type") != "null"
+        }
+    return found
+
+
+def _without_null(schema: Schema) -> Schema:
+    if not _may_be_null(schema):
+        return schema
+    options = [one for one in schema["anyOf"] if one != _NULL]
+    rest = {key: one for key, one in schema.items() if key != "anyOf"}
+    return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
+
+
+def _renamed(node: Any, renamed: Callable[[str], str]) -> Any:
+    """The same with references, and the targets of discriminators, to the renamed components."""
+    if isinstance(node, list):
+        return [_renamed(one, renamed) for one in node]
+    if isinstance(node, dict):
+        return {key: _renamed(one, renamed) for key, one in node.items()}
+    if isinstance(node, str) and node.startswith(PREFIX):
+        return PREFIX + renamed(node.removeprefix(PREFIX))
+    return node

@@ -1,0 +1,118 @@
+"""Each operation of the interface document answers what its tables say: declared, and live."""
+
+from collections.abc import Iterator
+
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from runtime.development_issuer import DevelopmentIssuer
+from tests.contract.callers import caller_of
+from tests.contract.furnished import Furnished
+from tests.contract.interface_document import Row, Schema, answer, rows, section
+from tests.contract.operations import Operation, call, operations
+from tests.support.document import DOCUMENT
+
+pytestmark = pytest.mark.takes(seconds=20)
+
+ROWS = sorted(
+    rows(section("### Operations with known method and path")),
+    key=lambda row: "DELETE" in row["Method and path"],
+)
+"""What takes something away comes last."""
+BY_PATH = {(one.method.upper(), one.path): one for one in operations()}
+TITLED = pytest.mark.parametrize("row", ROWS, ids=lambda row: row["Operation"])
+
+WIDER = {
+    "fields[].defaultValue", "database.fields[].defaultValue",
+    "config",  # `dataSourceId` is that of one kind
+}  # fmt: skip
+"""Where more is allowed than the document shows."""
+
+
+def operation_of(row: Row) -> Operation:
+    """The operation a row is about: one whose path differs at most in the names of parameters."""
+    method, _, path = row["Method and path"].partition(",")[0].partition(" ")
+    return BY_PATH[method, path]
+
+
+# ---- as openapi.json declares it
+
+
+@TITLED
+def test_an_answer_is_declared_with_the_fields_of_the_interface(row: Row) -> None:
+    operation, wanted = operation_of(row), answer(row["Success response"])
+    described = DOCUMENT["paths"][operation.path][operation.method]
+    assert row["Success response"][:3] in {str(operation.success), "dat"}
+    if wanted is not None:
+        content = described["responses"][str(operation.success)]["content"]
+        declared = content["application/json"]["schema"]
+        assert list(_deviations(wanted, _key(declared, "data"), "")) == []
+
+
+def _key(schema: Schema, key: str) -> Schema:
+    (found,) = [one["properties"][key] for one in _variants(schema)]
+    return dict(found)
+
+
+def _variants(schema: Schema) -> Iterator[Schema]:
+    """The schemas that a value may have, without references."""
+    if "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options is None:
+        yield schema
+    for one in options or ():
+        yield from _variants(one)
+
+
+def _types(schema: Schema) -> set[str]:
+    if "type" not in schema and ("const" in schema or "enum" in schema):
+        return {"string"}
+    known = schema.get("type", [])
+    return {
+        {"integer": "number"}.get(one, one) for one in ([known] if known == str(known) else known)
+    }
+
+
+def _deviations(wanted: Schema, declared: Schema, path: str) -> Iterator[str]:
+    """Where a declared schema is not what the interface wants."""
+    if path in WIDER:
+        return
+    allowed = {wanted["type"]} if isinstance(wanted.get("type"), str) else {*wanted.get("type", ())}
+    for variant in _variants(declared):
+        if allowed and not (types := _types(variant)) <= allowed:
+            yield f"{path}: {sorted(types)}"
+        if variant.get("type") == "array" and "items" in wanted:
+            yield from _deviations(wanted["items"], variant["items"], f"{path}[]")
+        if variant.get("type") == "object":
+            yield from _of_object(wanted, variant, path)
+
+
+def _of_object(wanted: Schema, declared: Schema, path: str) -> Iterator[str]:
+    each = wanted.get("additionalProperties")
+    if each is not None and isinstance(declared.get("additionalProperties"), dict):
+        yield from _deviations(each, declared["additionalProperties"], f"{path}.*")
+    properties = declared.get("properties", {})
+    if properties or declared.get("additionalProperties") is not True:
+        yield from (f"{path}.{key}" for key in wanted.get("properties", {}).keys() - properties)
+    for key in wanted.get("required", ()):
+        if key not in declared.get("required", ()):
+            yield f"{path}.{key} may be absent"
+    for key, one in wanted.get("properties", {}).items():
+        if key in properties:
+            yield from _deviations(one, properties[key], f"{path}.{key}".lstrip("."))
+
+
+# ---- as the platform answers
+
+
+@TITLED
+async def test_an_answer_has_the_fields_of_the_interface(
+    platform: Furnished, issuer: DevelopmentIssuer, row: Row
+) -> None:
+    operation = operation_of(row)
+    found = await call(caller_of(platform, operation, issuer), operation, platform)
+    assert found.status_code == operation.success, found.text
+    wanted = answer(row["Success response"])
+    if wanted is not None:
+        Draft202012Validator(wanted).validate(found.json()["data"])
