@@ -84,12 +84,12 @@ class Suspects:
 
         Not after a worker that somebody else ended: what it executed was only present.
         """
-        kinds = {family.name: family.kind for family in self._families.values()}
+        families = {family.name: family for family in self._families.values()}.values()
         guilty = ended_by_itself(predecessor)
         async with self._database.transaction() as work:
             await suspects.settle(work, self._host, guilty=guilty)
             if guilty:
-                await suspects.suspect(work, kinds.values())
+                await suspects.suspect(work, [(each.kind, each.rows()) for each in families])
             self._known = await suspects.suspected(work)
 
     async def run(self) -> None:
@@ -134,14 +134,16 @@ class Suspects:
 
     async def _report(self) -> None:
         """Take back the counts of what did not end this process; later, if it must be."""
+        # Others may be added while these are written.
+        reported = sorted(self._unreported)
         try:
             async with self._database.transaction() as work:
-                for work_id in sorted(self._unreported):
+                for work_id in reported:
                     await suspects.report(work, work_id)
         except Exception:  # noqa: BLE001  # the database is away: its users say so
             log.warning("suspects could not be cleared")
         else:
-            self._unreported.clear()
+            self._unreported.difference_update(reported)
 
     async def _apart(self, call: ExecuteActivityInput, family: WorkFamily[Any], id_: Id) -> Any:
         try:

@@ -32,7 +32,8 @@ class Access:
     `call.upload`; where the endpoint has a body as well, JSON is that. `bundles` is for uploads
     that belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in
     the trash. A `raw` operation takes any query and any body, which the endpoint finds in
-    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well.
+    `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
+    `heavy` requests of one caller take turns, as batches do.
     """
 
     credential: Credential = "any"
@@ -51,6 +52,7 @@ class Access:
     bundles: str | None = None
     raw: bool = False
     starts_run: bool = False
+    heavy: bool = False
 
     def lacking(self, held: frozenset[Scope]) -> str | None:
         """What a credential with these scopes lacks, in words; None when it may come in."""

@@ -1,18 +1,22 @@
 """A share of the database's connections for each caller, so that one never has all of them.
 
 Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile. Beyond
-the share of their caller they wait in line without one.
+the share of their caller they wait in line without one. A heavy request, such as a batch or a
+query, fills a processor: those of one caller take turns, which leaves room for everybody else's.
 """
 
+import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from runtime.errors import RateLimitedError
 from runtime.shares import Shares
 
 _PATIENCE_SECONDS = 10.0
 """How long a request waits in the line of its caller: as long as one waits for a connection."""
+_HEAVY = max(1, (os.cpu_count() or 1) // 2)
+"""Heavy requests of one caller at once; PostgreSQL is taken to have as many processors."""
 _NAMES = 10_000
 
 
@@ -24,10 +28,11 @@ class CrowdError(RateLimitedError):
 
 
 class ConnectionShares:
-    """Lets the requests of each caller hold at most `most` connections at once."""
+    """Lets the requests of each caller hold at most `most` connections at once, `heavy` fewer."""
 
-    def __init__(self, most: int, patience: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, most: int, patience: float = _PATIENCE_SECONDS, heavy: int = _HEAVY) -> None:
         self._shares = Shares(most, patience)
+        self._heavy = Shares(min(heavy, most), patience)
         self._owners: OrderedDict[Hashable, Hashable] = OrderedDict()
 
     def share_of(self, caller: Hashable) -> Hashable:
@@ -42,11 +47,14 @@ class ConnectionShares:
                 self._owners.popitem(last=False)
 
     @asynccontextmanager
-    async def held(self, share: Hashable) -> AsyncIterator[None]:
+    async def held(self, share: Hashable, *, heavy: bool = False) -> AsyncIterator[None]:
         """Hold one connection of a share. Raises CrowdError after waiting for too long."""
         entered = False
         try:
-            async with self._shares.held(share):
+            async with AsyncExitStack() as stack:
+                if heavy:
+                    await stack.enter_async_context(self._heavy.held(share))
+                await stack.enter_async_context(self._shares.held(share))
                 entered = True
                 yield
         except TimeoutError:

@@ -64,6 +64,11 @@ class Operation:
     """What cannot be changed, and a PATCH may repeat as it is: keys its body does not have."""
 
     @property
+    def heavy(self) -> bool:
+        """One request may take a processor for long."""
+        return self.batch or self.access.heavy
+
+    @property
     def name(self) -> str:
         """What metrics and traces call it."""
         return self.endpoint.__name__

@@ -162,9 +162,10 @@ class _Pipeline:
             await self._admit(announced)
 
     async def _in_transaction(self) -> Response | Deferred:
-        shares = self.request.services.shares
-        async with shares.held(self.request.share), self._unit_of_work() as work:
-            self.request.begin(work)
+        request, heavy = self.request, self.operation.heavy
+        share = request.services.shares.held(request.share, heavy=heavy)
+        async with share, self._unit_of_work() as work:
+            request.begin(work)
             if self.proof is not None:
                 await self._admit(self.body)
             return await self._call_endpoint()

@@ -15,17 +15,19 @@ from runtime.database import UnitOfWork
 from runtime.errors import RateLimitedError
 from runtime.families import JOB_FAMILIES, Family
 
+_LONG = 2
+"""Half of the chunks of long work that a worker executes at once, so that others find room."""
+
 RUNNING: Mapping[Family, int] = {
-    **dict.fromkeys(JOB_FAMILIES, 4),
+    **dict.fromkeys(JOB_FAMILIES, _LONG),
     Family.ACTION_RUN: 50,
     Family.AUTOMATION_RUN: 200,
     Family.DATA_SOURCE_PREVIEW: 8,
     Family.DATA_SOURCE_REFRESH: 8,
     Family.OAUTH_EXCHANGE: 20,
     Family.PROVIDER_CALL: 20,
-    Family.SPREADSHEET_IMPORT: 4,
+    Family.SPREADSHEET_IMPORT: _LONG,
 }
-"""A worker executes four chunks of long work at once, of all workspaces."""
 
 _FOLLOWS = frozenset(
     {

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import func, select, text
 
 from api.kernel.connection_shares import ConnectionShares, CrowdError
+from api.routers import ROUTERS
 from models.data.databases.tables import database as database_table
 from tests.support.client import Client
 from tests.support.patience import ENOUGH, eventually
@@ -61,3 +62,28 @@ async def test_who_waits_too_long_for_their_own_requests_is_told() -> None:
                 raise AssertionError
         async with shares.held(shares.share_of("another")):
             pass
+
+
+async def test_heavy_requests_of_one_caller_take_turns_and_leave_room_for_others() -> None:
+    shares = ConnectionShares(3, patience=0.01, heavy=1)
+    async with shares.held("flood", heavy=True):
+        with pytest.raises(CrowdError):
+            async with shares.held("flood", heavy=True):
+                raise AssertionError
+        async with shares.held("flood"), shares.held("neighbour", heavy=True):
+            pass
+    async with shares.held("flood", heavy=True):
+        pass
+
+
+async def test_what_a_request_does_is_not_taken_for_its_waiting() -> None:
+    shares = ConnectionShares(2, heavy=1)
+    with pytest.raises(TimeoutError):
+        async with shares.held("caller", heavy=True):
+            raise TimeoutError
+
+
+def test_batches_and_queries_are_heavy() -> None:
+    operations = [route.operation for router in ROUTERS for route in router.routes]
+    heavy = {operation.name for operation in operations if operation.heavy}
+    assert {"write_records", "query_records", "import_spreadsheet"} <= heavy

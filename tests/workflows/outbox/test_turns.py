@@ -2,6 +2,9 @@
 
 import pytest
 from temporalio import workflow
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.common import Priority
 from temporalio.testing import WorkflowEnvironment
@@ -39,6 +42,12 @@ async def place_of_an_import(client: Client, delivery: Priority, late: Priority)
     for number in range(BACKLOG):
         await start(f"delivery {number}", delivery)
     await start("import", late)
+
+    async def all_queued() -> bool:
+        return await _backlog(client, queue) > BACKLOG
+
+    # An execution's first task comes to the queue some time after its start is answered.
+    await eventually(all_queued)
     worker = Worker(
         client,
         task_queue=queue,
@@ -49,6 +58,17 @@ async def place_of_an_import(client: Client, delivery: Priority, late: Priority)
     async with worker:
         await eventually(_all_noted)
     return order.index("import")
+
+
+async def _backlog(client: Client, queue: str) -> int:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        report_stats=True,
+    )
+    answer = await client.workflow_service.describe_task_queue(request)
+    return answer.stats.approximate_backlog_count
 
 
 async def _all_noted() -> bool:

@@ -28,6 +28,7 @@ RECORDS = "/v1/databases/{databaseId}/records"
 RECORD = "/v1/records/{recordId}"
 
 READ_ALL = Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW)
+QUERY = replace(READ_ALL, heavy=True)
 WRITE_ALL = Access(
     scopes=[Scope.RECORDS_WRITE], resource="database", level=Level.EDIT, idempotent=True
 )
@@ -68,7 +69,7 @@ async def _too_slow(work: UnitOfWork, _last: bool) -> None:
     raise QueryTooSlowError
 
 
-@router.post(f"{RECORDS}/query", access=READ_ALL, errors=[UnsupportedError])
+@router.post(f"{RECORDS}/query", access=QUERY, errors=[UnsupportedError])
 async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryResult]:
     """Query records by filter, order and search, with groups and aggregates.
 

@@ -84,7 +84,7 @@ async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
 
 @router.post(
     f"{DATA_SOURCES}/preview",
-    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT),
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, heavy=True),
     errors=[InProgressError, UpstreamError],
 )
 async def preview_data_source(

@@ -28,10 +28,13 @@ IMPORT = f"{IMPORTS}/{{importId}}"
 
 WAIT_SECONDS = 55
 
+# The rows may stand in the body.
+BRING_IN = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True, heavy=True)
+
 
 @router.post(
     f"{DATA_SOURCES}/import-spreadsheet",
-    access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
+    access=BRING_IN,
     errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError, UpstreamError],
 )
 async def import_spreadsheet(
@@ -54,7 +57,7 @@ async def import_spreadsheet(
 
 @router.post(
     IMPORTS,
-    access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
+    access=BRING_IN,
     errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError],
 )
 async def start_import(

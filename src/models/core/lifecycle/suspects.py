@@ -8,8 +8,20 @@ that somebody else ended leaves no count: `settle`. Work with too many counts is
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, case, delete, exists, func, literal, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    case,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -54,16 +66,21 @@ def _is_gone(holder: str) -> bool:
     return False
 
 
-async def suspect(work: UnitOfWork, kinds: Iterable[WorkTable]) -> None:
-    """Suspect all open work whose start has been delivered; it has lost one worker then."""
+async def suspect(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[Any]]]) -> None:
+    """Suspect all open work whose start has been delivered; it has lost one worker then.
+
+    `executed` selects the rows of each table that have an execution while they are open.
+    """
     await work.execute(delete(work_suspect).where(~_is_current(work)))
-    for kind in kinds:
+    for kind, rows in executed:
         columns = kind.table.c
         undelivered = exists().where(
             outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
         )
-        found = select(columns.id, literal(1), literal(work.now)).where(kind.is_open, ~undelivered)
-        statement = upsert(work_suspect).from_select(["id", "lost", "suspected_at"], found)
+        first = rows.with_only_columns(columns.id, literal(1), literal(work.now))
+        statement = upsert(work_suspect).from_select(
+            ["id", "lost", "suspected_at"], first.where(kind.is_open, ~undelivered)
+        )
         again = {"suspected_at": work.now}
         await work.execute(statement.on_conflict_do_update(index_elements=["id"], set_=again))
 
