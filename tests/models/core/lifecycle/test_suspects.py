@@ -1,0 +1,34 @@
+"""Work that was open when a worker was lost."""
+
+from sqlalchemy import update
+
+from activities.maintenance.deliveries import Deliveries
+from models.core.lifecycle.suspects import suspect, suspected
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.deliveries.tables import delivery
+from runtime.ids import new_id
+from tests.support.spaces import Space
+
+
+async def test_a_delivery_that_only_waits_is_no_suspect(space: Space) -> None:
+    accepted = [
+        NewDelivery(
+            workspace_id=space.id,
+            channel=DeliveryChannel.MAIL,
+            subject_id=new_id(),
+            target_id=new_id(),
+        )
+        for _ in range(2)
+    ]
+    executed, waiting = (one.id for one in accepted)
+    family = Deliveries()
+    async with space.database.transaction() as work:
+        await accept_deliveries(work, accepted)
+        is_executed = delivery.c.id == executed
+        both = update(delivery).where(delivery.c.workspace_id == space.id)
+        await work.execute(both.values(executing=is_executed))
+        await suspect(work, [(family.kind, family.rows())])
+        suspects = await suspected(work)
+    assert executed in suspects
+    assert waiting not in suspects
