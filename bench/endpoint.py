@@ -8,22 +8,27 @@ _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length:
 
 
 @asynccontextmanager
-async def endpoint() -> AsyncIterator[str]:
-    """The URL of a server that answers every request alike and keeps its connections."""
-    server = await asyncio.start_server(_serve, "127.0.0.1", 0)
+async def endpoint(called: asyncio.Event | None = None) -> AsyncIterator[str]:
+    """The URL of a server that answers every request alike and keeps its connections.
+
+    `called` is set by each request.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(_ANSWER)
+                await writer.drain()
+                if called is not None:
+                    called.set()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}/"
     finally:
         server.close()
-
-
-async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while await reader.readuntil(b"\r\n\r\n"):
-            writer.write(_ANSWER)
-            await writer.drain()
-    except (ConnectionError, asyncio.IncompleteReadError):
-        pass
-    finally:
-        writer.close()

@@ -5,15 +5,17 @@ import json
 import os
 import sys
 import time
+import uuid
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.endpoint import endpoint
 from bench.fairness import another_workspace
 from bench.figures import Figure, quantile
-from bench.flooders import FLOODS
 from bench.graphs import THREE_QUICK
 from bench.platform import Platform, running_platform
 from bench.rounds import say
@@ -27,18 +29,19 @@ PAUSE = 0.2
 FELT = 3.0
 LEAST = 100.0
 """Milliseconds that are always allowed."""
+ONE_ROW = {"label": "One", "kind": "inline", "format": "csv", "content": "bixhCjEsMgo="}
 
 Times = Mapping[str, list[float]]
 
 
-async def floods(scratch: Path) -> list[Figure]:
+async def floods(scratch: Path, names: Sequence[str]) -> list[Figure]:
     """For each flood the 95th percentile of what the neighbour does, against the same in quiet.
 
     The platform is one with its rate limits as they come.
     """
     figures = []
     async with running_platform(scratch / "flooded", limited=True) as platform:
-        for name in FLOODS:
+        for name in names:
             async with (
                 another_workspace(platform) as quiet,
                 another_workspace(platform) as noisy,
@@ -65,59 +68,61 @@ def _figure(name: str, beside: list[float], alone: list[float]) -> Figure:
 Act = Callable[[], Awaitable[None]]
 
 
-@asynccontextmanager
-async def _neighbour(quiet: Platform) -> AsyncIterator[Mapping[str, Act]]:
-    """What the quiet workspace does, by name."""
-    place = f"/v1/workspaces/{quiet.connection['workspaceId']}"
-    automation_id = await quiet.publish("Quiet", THREE_QUICK)
-    row = {"label": "One", "kind": "inline", "format": "csv", "content": "bixhCjEsMgo="}
-    numbers = iter(range(1_000_000))
-    arrived = asyncio.Event()
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The quiet workspace, and what it has prepared for its acts."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        await writer.drain()
-        writer.close()
-        arrived.set()
+    platform: Platform
+    automation_id: str
+    endpoint_id: str
+    arrived: asyncio.Event
+    """A delivery came to the endpoint."""
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    hook = await quiet.post(
-        f"{place}/webhook-endpoints",
-        {"url": f"http://127.0.0.1:{port}/", "eventTypes": ["workspace.deleted"]},
-    )
+    @property
+    def acts(self) -> Mapping[str, Act]:
+        return {
+            "a GET": self._get,
+            "a run of three nodes": self._run,
+            "an import of one row": self._import_row,
+            "a delivery": self._deliver,
+        }
 
-    async def get() -> None:
-        (await quiet.http.get(f"{place}/automations")).raise_for_status()
+    async def _get(self) -> None:
+        (await self.platform.http.get(self.platform.automations)).raise_for_status()
 
-    async def run() -> None:
-        await quiet.run_one(automation_id)
+    async def _run(self) -> None:
+        await self.platform.run_one(self.automation_id)
 
-    async def import_row() -> None:
-        named = {**row, "clientMutationId": f"quiet-{next(numbers)}"}
-        path = f"{place}/data-sources/import-spreadsheet"
-        while (answer := await quiet.http.post(path, json=named)).status_code == 409:
+    async def _import_row(self) -> None:
+        path = f"{_place(self.platform)}/data-sources/import-spreadsheet"
+        body = {**ONE_ROW, "clientMutationId": f"quiet-{uuid.uuid4()}"}
+        while (answer := await self.platform.http.post(path, json=body)).status_code == 409:
             pass  # It goes on, and the call with its id waits for it once more.
         answer.raise_for_status()
 
-    async def deliver() -> None:
-        arrived.clear()
-        await quiet.post(f"{place}/webhook-endpoints/{hook['id']}/test", {})
-        await arrived.wait()
+    async def _deliver(self) -> None:
+        self.arrived.clear()
+        path = f"{_place(self.platform)}/webhook-endpoints/{self.endpoint_id}/test"
+        await self.platform.post(path, {})
+        await self.arrived.wait()
 
-    acts = {
-        "a GET": get,
-        "a run of three nodes": run,
-        "an import of one row": import_row,
-        "a delivery": deliver,
-    }
-    for act in acts.values():
-        await act()
-    try:
+
+@asynccontextmanager
+async def _neighbour(quiet: Platform) -> AsyncIterator[Mapping[str, Act]]:
+    """The acts of a quiet workspace by name, each done once before."""
+    automation_id = await quiet.publish("Quiet", THREE_QUICK)
+    arrived = asyncio.Event()
+    async with endpoint(arrived) as url:
+        body = {"url": url, "eventTypes": ["workspace.deleted"]}
+        hook = await quiet.post(f"{_place(quiet)}/webhook-endpoints", body)
+        acts = Neighbour(quiet, automation_id, hook["id"], arrived).acts
+        for act in acts.values():
+            await act()
         yield acts
-    finally:
-        server.close()
+
+
+def _place(platform: Platform) -> str:
+    return f"/v1/workspaces/{platform.connection['workspaceId']}"
 
 
 async def _measured(acts: Mapping[str, Act], seconds: float) -> Times:
@@ -163,6 +168,5 @@ async def _flooding(name: str, noisy: Platform) -> AsyncIterator[None]:
 
 async def _key(noisy: Platform) -> str:
     """A key of the workspace that may do everything."""
-    place = f"/v1/workspaces/{noisy.connection['workspaceId']}/api-keys"
     body = {"name": "Flood", "scopes": [scope.value for scope in Scope]}
-    return str((await noisy.post(place, body))["token"])
+    return str((await noisy.post(f"{_place(noisy)}/api-keys", body))["token"])
