@@ -59,12 +59,11 @@ from activities.schedules.schedules import Schedules
 from activities.sources.fetchers import Fetchers
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.core.work_bounds import RUNNING
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.push_devices.rules import PushProvider
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.families import Family, Queue
+from runtime.families import Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
@@ -82,10 +81,11 @@ class Parts:
     keys: KeyRing
     store: ObjectStore
     periods: Periods
+    running_cap: int
+    """Automation runs of one workspace that may be running when another is started."""
     mail: MailClient | None = None
     run_limit: timedelta = timedelta(days=30)
     """A run that lasts longer is timed out."""
-    running_cap: int = RUNNING[Family.AUTOMATION_RUN]
     starts: RunStarts = field(default_factory=RunStarts)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """What the operator says of providers, by their names."""

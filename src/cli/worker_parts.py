@@ -36,9 +36,9 @@ async def open_parts(
             KeyRing(settings.secret_keys),
             ObjectStore(settings.object_store),
             Periods.of(settings),
+            settings.running_cap,
             None if settings.mail is None else MailClient(settings.mail, policy),
             timedelta(seconds=settings.run_limit_seconds),
-            settings.running_cap,
             providers=settings.providers,
             pushers=pushers_of(settings, outbound, http2),
         )

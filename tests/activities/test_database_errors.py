@@ -26,7 +26,7 @@ from cli.worker_activities import Parts, registrations_of
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 from runtime.object_store import ObjectStore
-from tests.support.engine import KEYS, PERIODS
+from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 
 FINAL = {
     "22P05": "a NUL in jsonb",
@@ -120,6 +120,7 @@ def every_activity() -> list[tuple[str, Callable[..., Any]]]:
         KEYS,
         ObjectStore("memory://"),
         PERIODS,
+        RUNNING_CAP,
     )
     by_name = {
         cast("Any", one).__temporal_activity_definition.name

@@ -53,6 +53,7 @@ KEYS = KeyRing([MASTER_SECRET])
 PERIODS = Periods(
     trash=timedelta(days=30), request_logs=timedelta(days=30), runs=timedelta(days=90)
 )
+RUNNING_CAP = 200
 RETENTION = Family.RETENTION.workflow_id("sweep")
 """The id of the schedule that removes what is past its time."""
 
@@ -199,6 +200,7 @@ async def running_engine(
             KEYS,
             objects,
             PERIODS,
+            RUNNING_CAP,
             post,
             run_limit,
             providers=providers,

@@ -21,13 +21,13 @@ _LONG = 2
 RUNNING: Mapping[Family, int] = {
     **dict.fromkeys(JOB_FAMILIES, _LONG),
     Family.ACTION_RUN: 50,
-    Family.AUTOMATION_RUN: 200,
     Family.DATA_SOURCE_PREVIEW: 8,
     Family.DATA_SOURCE_REFRESH: 8,
     Family.OAUTH_EXCHANGE: 20,
     Family.PROVIDER_CALL: 20,
     Family.SPREADSHEET_IMPORT: _LONG,
 }
+"""Of automation runs the operator says how many, by `WORKSPACE_RUNNING_CAP`."""
 
 _FOLLOWS = frozenset(
     {

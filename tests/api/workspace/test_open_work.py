@@ -1,13 +1,19 @@
 """What a workspace may have open at once, and the refusal of what is over it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
+import httpx2
 import pytest
 from sqlalchemy import func, select
 
+from models.automation.action_runs.tables import action_run
 from models.messages.jobs.tables import job
+from models.sources.data_source_runs.tables import data_source_run
 from runtime.families import Family
 from tests.support.client import Client
+from tests.support.items import read
 from tests.support.related import make_database
 from tests.support.spaces import Space
 
@@ -29,3 +35,59 @@ async def test_no_more_than_the_bound_is_open_however_many_ask_at_once(
     others = client.with_token(foreign.token)
     theirs = f"/v1/databases/{await make_database(others, foreign, 'Theirs')}/export"
     assert (await others.post(theirs, json={"format": "csv"})).status_code == 200
+
+
+Start = Callable[[], Awaitable[httpx2.Response]]
+
+
+async def imports(client: Client, space: Space) -> Start:
+    body = {"label": "Rows", "kind": "inline", "format": "csv", "text": "title\nOne\n"}
+    return lambda: client.post(f"{space.path}/imports", json=body)
+
+
+async def refreshes(client: Client, space: Space) -> Start:
+    """Refreshes of one source after the other: of each, one is open at most."""
+    body = {"label": "Rows", "kind": "http_json", "config": {"url": "https://example.test/rows"}}
+    path = f"{space.path}/data-sources"
+    made = [read(await client.post(path, json=body), 201)["id"] for _ in range(3)]
+    return lambda: client.post(f"{path}/{made.pop()}/refresh", json={})
+
+
+async def action_runs(client: Client, space: Space) -> Start:
+    body = {"label": "Act", "kind": "transform", "config": {"output": {}}}
+    made = read(await client.post(f"{space.path}/actions", json=body), 201)["id"]
+    return lambda: client.post(f"{space.path}/actions/{made}/run", json={"wait": False})
+
+
+KINDS: Mapping[Family, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] = {
+    Family.SPREADSHEET_IMPORT: (imports, data_source_run),
+    Family.DATA_SOURCE_REFRESH: (refreshes, data_source_run),
+    Family.ACTION_RUN: (action_runs, action_run),
+}
+
+
+@pytest.mark.parametrize("family", KINDS)
+async def test_what_one_workspace_has_open_is_refused_to_it_alone(
+    client: Client,
+    space: Space,
+    foreign: Space,
+    monkeypatch: pytest.MonkeyPatch,
+    family: Family,
+) -> None:
+    monkeypatch.setattr("models.core.work_bounds.OPEN", dict.fromkeys(KINDS, 2))
+    starting, table = KINDS[family]
+    start = await starting(client, space)
+    answers = [await start() for _ in range(3)]
+    assert [answer.is_success for answer in answers] == [True, True, False]
+    refused = answers[-1]
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "10")
+    assert refused.json()["_tag"] == "ApiRateLimited"
+    assert f"2 of this kind ({family.replace('-', ' ')}) are open" in refused.json()["message"]
+    async with space.database.reading() as work:
+        accepted = select(func.count()).where(table.c.workspace_id == space.id)
+        assert await work.scalar(accepted) == 2
+    for another, starts in KINDS.items():
+        if another is not family:
+            assert (await (await starts[0](client, space))()).is_success, "another family's bound"
+    theirs = await starting(client.with_token(foreign.token), foreign)
+    assert (await theirs()).is_success
