@@ -12,9 +12,19 @@ from sqlalchemy import insert, select
 from temporalio.client import WorkflowExecutionStatus
 
 from models.automation.action_runs.tables import action_run
+from models.core.base import Id
 from models.core.lifecycle.tables import work_suspect
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.tables import job
+from models.sources.data_source_runs.commands.acceptance import accept_refresh
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_sources.commands import create_data_source
+from models.sources.data_sources.shapes import CreateDataSource
+from models.workspace.legacy_imports.commands.creation import create_run
+from models.workspace.legacy_imports.shapes import CreateLegacyImport
+from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.exit_codes import PREDECESSOR
 from runtime.families import Family
 from runtime.ids import new_id
@@ -23,7 +33,7 @@ from tests.support.actions import make, start
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=45)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=90)]
 
 LETHAL = """
 import os, signal
@@ -46,12 +56,30 @@ async def die(self, attempt, *_):
     return await whole(self, attempt)
 ActionSteps._open = JobActivities._chunk = die
 """
+LETHAL_ROWS = """
+import os, signal
+from activities.data_source_runs.steps import DataSourceRunActivities
+from activities.legacy_imports.bundles import BundleActivities
+def lethal(name):
+    whole = getattr(DataSourceRunActivities, name)
+    async def die(self, run, *rest):
+        if "lethal" in str(run.plan):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return await whole(self, run, *rest)
+    setattr(DataSourceRunActivities, name, die)
+lethal("_fetch")
+lethal("_stage")
+async def die(self, run_id):
+    os.kill(os.getpid(), signal.SIGSEGV)
+BundleActivities._run = die
+"""
 SLEEPY = """
 import asyncio
 from activities.outbox.relay import Relay
 Relay.run = lambda self: asyncio.sleep(99)
 """
-REASON = 'Node "lethal" ended 3 workers, and then a process of its own: signal 11 (SIGSEGV).'
+END = "ended 3 workers, and then a process of its own: signal 11 (SIGSEGV)."
+REASON = f'Node "lethal" {END}'
 
 
 def prepared(lethal: str) -> str:
@@ -136,10 +164,9 @@ async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
         return {status for status, _ in rows} <= {"succeeded", "failed"}
 
     await eventually(ended, what="the end of all")
-    end = "ended 3 workers, and then a process of its own: signal 11 (SIGSEGV)."
     assert (await row(action_run, healthy))[0] == "succeeded"
-    assert await row(action_run, lethal) == ("failed", f'Step "main" {end}')
-    assert await row(job, job_id) == ("failed", f"advance_job {end}")
+    assert await row(action_run, lethal) == ("failed", f'Step "main" {END}')
+    assert await row(job, job_id) == ("failed", f"advance_job {END}")
     assert worker.process.exit_code is None
     for name in (Family.ACTION_RUN.workflow_id(lethal), Family.RECOMPUTATION.workflow_id(job_id)):
 
@@ -147,6 +174,75 @@ async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
             return await status_of(idle, name) is WorkflowExecutionStatus.FAILED
 
         await eventually(failed, what=f"the end of {name}")
+
+
+async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_that(
+    idle: Engine, workers: Workers
+) -> None:
+    lethal = {
+        "fetch_source": (data_source_run, await _refresh(idle)),
+        "stage_rows": (data_source_run, await _import(idle, "lethal")),
+        "validate_bundle": (legacy_import_run, await _legacy_import(idle)),
+    }
+    healthy = await _import(idle, "healthy")
+    async with idle.database.transaction() as work:
+        suspects = [*(run_id for _, run_id in lethal.values()), healthy]
+        lost = [{"id": each, "lost": 3, "suspected_at": work.now} for each in suspects]
+        await work.execute(insert(work_suspect), lost)
+    worker = await workers.start(prepared=prepared(LETHAL_ROWS))
+    beside = await idle.run(graph(node("end", "transform", output={"ok": True})))
+    assert beside.status == "succeeded"
+
+    async def status(table: Any, run_id: Id) -> str:
+        async with idle.database.reading() as work:
+            return str(await work.scalar(select(table.c.status).where(table.c.id == run_id)))
+
+    async def ended() -> bool:
+        runs = [*lethal.values(), (data_source_run, healthy)]
+        return {await status(*one) for one in runs} <= {"succeeded", "failed"}
+
+    await eventually(ended, what="the end of all")
+    assert await status(data_source_run, healthy) == "succeeded"
+    for step, (table, run_id) in lethal.items():
+        reason = table.c.errors[1] if table is legacy_import_run else table.c.error
+        async with idle.database.reading() as work:
+            told = await work.scalar(select(reason).where(table.c.id == run_id))
+        assert await status(table, run_id) == "failed"
+        assert told == f"{step} {END}"
+    assert worker.process.exit_code is None
+    again = await _import(idle, "healthy again")
+
+    async def is_imported() -> bool:
+        return await status(data_source_run, again) == "succeeded"
+
+    await eventually(is_imported, what="an import after them")
+
+
+async def _refresh(engine: Engine) -> Id:
+    """A refresh of a source that ends who fetches it."""
+    config = {"url": "https://lethal.test/rows"}
+    body = {"label": "Rows", "kind": "http_json", "config": config}
+    run_id: Id = new_id()
+    async with engine.database.transaction() as work:
+        source = await create_data_source(work, engine.actor, CreateDataSource.model_validate(body))
+        await accept_refresh(work, engine.actor, source.id, run_id)
+    return run_id
+
+
+async def _import(engine: Engine, label: str) -> Id:
+    body = {"label": label, "kind": "inline", "format": "csv", "text": "title\nOne\n"}
+    async with engine.database.transaction() as work:
+        given = ImportSpreadsheet.model_validate(body)
+        return await accept_import(work, engine.actor, new_id(), given)
+
+
+async def _legacy_import(engine: Engine) -> Id:
+    """An import of a bundle that ends who reads it."""
+    body = CreateLegacyImport(bundleObjectKey="lethal", bundleChecksum="0" * 64)
+    run_id: Id = new_id()
+    async with engine.database.transaction() as work:
+        await create_run(work, engine.actor.principal, run_id, body)
+    return run_id
 
 
 @pytest.mark.parametrize(
