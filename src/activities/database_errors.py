@@ -1,4 +1,4 @@
-"""What an error of the database says of a repetition: one rule for every activity (ADR 0066)."""
+"""Repetition after an error of the database: one rule for every activity (ADR 0066)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,19 +36,19 @@ _Cause = psycopg.Error | None
 
 
 def took_too_long(error: BaseException) -> bool:
-    """Whether the database cancelled a statement at its time limit, as it would a repetition."""
+    """Recognize a statement cancelled at its time limit; a repetition would be cancelled too."""
     return isinstance(_cause(error), psycopg.errors.QueryCanceled)
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database was unavailable: a repetition may succeed, and no node has failed."""
+    """Recognize a database that was unavailable: no node has failed, a repetition may succeed."""
     if not isinstance(error, DATABASE_AWAY):
         return False
     return not took_too_long(error) and not never_succeeds(error)
 
 
 def never_succeeds(error: BaseException, attempt: int = 1) -> bool:
-    """Whether the database refuses what is asked of it, and a repetition would be refused alike.
+    """Recognize a refusal that the database would repeat.
 
     A race is lost once at most: the second attempt that a constraint refuses is the last one.
     """

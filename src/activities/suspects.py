@@ -28,7 +28,7 @@ from runtime.ids import parse_id
 log = structlog.get_logger()
 
 ALONE_SECONDS = 15
-"""How long the beginning of an activity keeps other suspects waiting."""
+"""Seconds for which the beginning of an activity keeps other suspects waiting."""
 REFRESH_SECONDS = 3
 """Another worker takes over what a lost one did after five."""
 _BEAT_SECONDS = 2
@@ -44,7 +44,7 @@ class QuarantineDeathError(Exception):
 
     @property
     def reason(self) -> str:
-        """What the row of the work says."""
+        """The error in the row of the work."""
         end = "out of memory" if self.code is None else end_of(self.code)
         return (
             f"{self.step} ended {suspects.MOST_LOST} workers, and then a process of its own: {end}."
@@ -55,7 +55,7 @@ class Quarantine(Protocol):
     """A process apart that executes an activity. Raises QuarantineDeathError when it ends."""
 
     async def execute(self, call: ExecuteActivityInput) -> Any:
-        """What the activity gives or raises there."""
+        """Return or raise what the activity does there."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which URLs the platform may call, judged by scheme, host and port before a name is resolved."""
+"""Judgement of URLs to call, by scheme, host and port before a name is resolved."""
 
 import re
 import socket
@@ -38,14 +38,14 @@ _SERVICES = frozenset({3306, 5432, 6379, 7233, 11211, 27017})
 
 
 saving: ContextVar[OutboundPolicy | None] = ContextVar("saving", default=None)
-"""What may be reached, where a URL is being saved.
+"""The policy by which a URL that is being saved is judged.
 
-None where it is called: there the connection itself is judged, after the name was resolved.
+None when it is called: then the connection itself is judged, after the name was resolved.
 """
 
 
 def url_problem(text: str) -> str | None:
-    """Why a URL can never be called, or None."""
+    """The reason for which a URL can never be called, or None."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -64,7 +64,7 @@ def url_problem(text: str) -> str | None:
 
 
 def host_problem(host: str, port: int) -> str | None:
-    """Why a host that is being saved is never called, as far as it tells, or None."""
+    """The reason for which a host that is being saved is never called, as far as it tells."""
     policy, address = saving.get(), _literal_address(host.rstrip("."))
     if policy is None:
         return None
@@ -85,7 +85,7 @@ def _called_host(host: str) -> str:
 def target_problem(
     scheme: str, host: str | None, port: int | None, *, has_user: bool
 ) -> str | None:
-    """Why what a URL names must not be called, whatever it resolves to; a host may be unknown."""
+    """The reason not to call what a URL names, whatever it resolves to; a host may be unknown."""
     if scheme not in _PORTS:
         return "The URL must start with http:// or https://."
     if has_user:

@@ -1,4 +1,4 @@
-"""What an error of the database says of the transaction that met it. Pure."""
+"""Errors of the database, by what is left of the transaction that met them. Pure."""
 
 import psycopg
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
@@ -10,7 +10,7 @@ _CONFLICTS = frozenset({"40001", "40P01", "55P03", "57014"})
 
 
 def is_connection_lost(error: BaseException) -> bool:
-    """Whether nothing more can be done in the transaction, whatever is rolled back."""
+    """Recognize the end of a transaction: nothing helps in it, whatever is rolled back."""
     if isinstance(error, PendingRollbackError):
         return True
     cause = _cause(error)
@@ -20,7 +20,7 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether others were in the way, so that a repetition is likely to succeed."""
+    """Recognize that others were in the way: a repetition is likely to succeed."""
     cause = _cause(error)
     return cause is not None and cause.sqlstate in _CONFLICTS
 

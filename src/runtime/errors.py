@@ -24,7 +24,7 @@ class PlatformError(Exception):
     status: ClassVar[int] = 500
     headers: ClassVar[dict[str, str]] = {}
     advice: ClassVar[str] = ""
-    """What a client does about it, for the documentation."""
+    """The client's remedy, for the documentation."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -52,9 +52,7 @@ class ValidationError(PlatformError):
 
 
 class InvalidError(PlatformError):
-    """What was asked for makes no sense for this resource, such as browsing a provider that
-    cannot be browsed.
-    """
+    """The resource cannot do what was asked for: not every provider can be browsed."""
 
     advice = "Ask for something else; the message says why."
     tag = "ApiInvalid"

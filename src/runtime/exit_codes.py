@@ -1,4 +1,4 @@
-"""What the end of a process says of its cause: itself, or somebody else. Pure."""
+"""The cause of a process's end, by its exit code: itself, or somebody else. Pure."""
 
 import signal
 
@@ -21,9 +21,9 @@ _FROM_INSIDE = frozenset(
 
 
 def ended_by_itself(code: int | None) -> bool:
-    """Whether a process died of what it did; None, when nobody saw its end, counts as that.
+    """Tell whether a process died of what it did. A negative code is a signal.
 
-    A negative code is a signal.
+    None, when nobody saw its end, counts as that.
     """
     if code is None:
         return True
@@ -33,7 +33,7 @@ def ended_by_itself(code: int | None) -> bool:
 
 
 def end_of(code: int) -> str:
-    """How a process ended, in words."""
+    """The end of a process, in words."""
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -1,4 +1,4 @@
-"""How Temporal shares what its queues hold: in turn between families of workspaces, by weight."""
+"""Temporal's fairness: its queues serve the families of workspaces in turn, by weight."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from runtime.families import Family
 
 
 def fairness(workspace_id: uuid.UUID, family: Family, weight: int = 1) -> Priority:
-    """That of an execution and of all its tasks; every one has the same priority.
+    """The fairness of an execution and of all its tasks; every one has the same priority.
 
     A queue hands out tasks of the lowest priority key as long as there are any, so keys that differ
     would let one class hold back another for ever.

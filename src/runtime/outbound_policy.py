@@ -1,4 +1,4 @@
-"""What outbound calls may reach, and how much they may cost."""
+"""Bounds on the reach and the cost of outbound calls."""
 
 import re
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ class Allowance:
         return cls(entry, port)
 
     def covers(self, host: str, address: Address, port: int) -> bool:
-        """Whether a connection to `host`, at this address and port, is meant."""
+        """Tell whether a connection to `host`, at this address and port, is meant."""
         if self.port not in {None, port}:
             return False
         if isinstance(self.place, str):
@@ -52,9 +52,9 @@ class OutboundPolicy:
     """Limits of every outbound call; sizes in bytes, times in seconds."""
 
     allowed: tuple[Allowance, ...] = ()
-    """What may be reached although it is not public."""
+    """Places that may be reached although they are not public."""
     own: OwnListeners = field(default_factory=OwnListeners)
-    """What is never reached, whatever is allowed."""
+    """Places that are never reached, whatever is allowed."""
     connect_seconds: float = 10
     read_seconds: float = 60
     max_redirects: int = 5
@@ -68,7 +68,7 @@ class OutboundPolicy:
         return cls(allowed=allowed, own=OwnListeners.of(own))
 
     def permits(self, host: str, address: Address, port: int) -> bool:
-        """Whether a connection to `host` may go to this address and port, if it is not our own."""
+        """Tell whether a connection to `host`, at an address and port not our own, may be made."""
         if is_public(address):
             return True
         return any(allowance.covers(host, address, port) for allowance in self.allowed)

@@ -49,15 +49,15 @@ RESTARTS = "restarts"
 
 
 class StartRequest(TypedDict):
-    """What a request to start an execution says beside its id; operators see all of it."""
+    """The request to start an execution, beside its id; operators see all of it."""
 
     summary: str
     resourceId: str
     source: NotRequired[str]
     weight: NotRequired[int]
-    """How many times its age counts against that of the other starts in its line: see `AWAITED`."""
+    """The factor by which its age counts beside the other starts in its line: see `AWAITED`."""
     traceparent: NotRequired[str]
-    """What caused it, for who follows traces."""
+    """Its cause, for those who follow traces."""
     restarts: NotRequired[int]
     """For work that begins anew from its row: how many executions ended before this one without
     closing it, with this one."""
@@ -66,14 +66,14 @@ class StartRequest(TypedDict):
 
 
 class CancelRequest(TypedDict):
-    """What a request to cancel an execution may say."""
+    """The request to cancel an execution, as far as it says more than its id."""
 
     execution: str
     """As in `StartRequest`."""
 
 
 class SignalRequest(TypedDict):
-    """What a request to signal an execution says."""
+    """The request to signal an execution."""
 
     workflowId: str
     signal: str
@@ -81,7 +81,7 @@ class SignalRequest(TypedDict):
 
 
 class IntentArguments(TypedDict):
-    """What `append` takes; most say more in a `request`."""
+    """The arguments of `append`; most say more in a `request`."""
 
     intent: Intent
     family: Family

@@ -43,13 +43,13 @@ class Listener:
             return None
 
     def is_named(self, host: str) -> bool:
-        """Whether a host is written as this listener's is."""
+        """Compare a host with this listener's by spelling."""
         return host.rstrip(".").lower() == self.host.rstrip(".")
 
     def is_at(self, address: Address, places: Collection[Address]) -> bool:
-        """Whether the listener, which is at these places, answers at an address.
+        """Tell whether the listener, which is at these places, answers at an address.
 
-        One of this machine answers at every address of it: who listens on one of them, or on
+        One of this machine counts as answering at every address of it: a listener on one, or on
         0.0.0.0, is reached by the others or may be after its next start.
         """
         if self.shared and is_public(address):
@@ -58,7 +58,7 @@ class Listener:
 
 
 def is_local(address: Address) -> bool:
-    """Whether a connection to an address stays on this machine; the kernel knows."""
+    """Ask the kernel whether a connection to an address stays on this machine."""
     if address.is_loopback or address.is_unspecified:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -84,13 +84,13 @@ class OwnListeners:
         return [one for one in self.listeners if one.port == port]
 
     def is_named(self, host: str, port: int) -> bool:
-        """Whether a host and port are a listener's by their spelling."""
+        """Compare a host and port with all listeners' by spelling."""
         return any(one.is_named(host) for one in self.at(port))
 
     def is_own(
         self, host: str, address: Address, port: int, names: Mapping[str, Collection[Address]]
     ) -> bool:
-        """Whether a connection to `host`, at this address and port, is one to the platform.
+        """Tell whether a connection to `host`, at this address and port, is one to the platform.
 
         `names` has the addresses of the listeners that are known by a name.
         """

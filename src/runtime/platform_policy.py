@@ -18,7 +18,7 @@ def platform_policy(settings: Settings) -> OutboundPolicy:
 
 
 def _listeners(settings: Settings) -> Iterator[Listener]:
-    """Where the platform listens, as far as its settings say."""
+    """The listeners of the platform that its settings name."""
     yield from _databases(settings.database_url.get_secret_value())
     places = [settings.temporal_address, settings.worker_metrics_address, *settings.own_listeners]
     yield from (Listener.parse(one) for one in places if one)

@@ -29,7 +29,7 @@ class SettingsError(Exception):
 
 
 class TemporalSettings(BaseSettings):
-    """Where Temporal is: all that a tool needs which only asks about executions."""
+    """The address of Temporal: all that a tool needs which only asks about executions."""
 
     model_config = SettingsConfigDict(
         env_prefix="WORKSPACE_",
@@ -45,7 +45,7 @@ class TemporalSettings(BaseSettings):
 
 
 class Settings(PushSettings, TemporalSettings):
-    """What a process needs to know about the world around it."""
+    """The facts that a process needs about the world around it."""
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")
     """libpq URL of the PostgreSQL database; it may hold a password."""
@@ -71,9 +71,9 @@ class Settings(PushSettings, TemporalSettings):
     """
 
     own_listeners: Listed = ()
-    """Where else the platform listens, as `host:port`: no user's call is let through to it.
+    """More listeners of the platform, as `host:port`: no user's call is let through to them.
 
-    What other settings name is known: PostgreSQL, Temporal, its UI, the public URL, metrics.
+    Other settings name PostgreSQL, Temporal, its UI, the public URL and the metrics.
     """
 
     smtp_url: SecretStr | None = None
@@ -82,23 +82,23 @@ class Settings(PushSettings, TemporalSettings):
     A private host must be allowed by `WORKSPACE_OUTBOUND_ALLOW` as well.
     """
     smtp_from: str | None = None
-    """Who mails are from: an address, also as `Name <address>`."""
+    """The sender of mails: an address, also as `Name <address>`."""
 
     public_url: str | None = None
     """The URL that users reach the API by, such as `https://workspace.example.com`."""
     providers: Providers = Field(default_factory=dict, repr=False)
-    """What is known of providers, as JSON by their names:
+    """Facts about providers, as JSON by their names:
     `{"github": {"clientId": "…", "clientSecret": "…"}}`.
 
     A provider that sends users back needs `WORKSPACE_PUBLIC_URL` too.
     """
 
     state_dir: Path = Path(".state")
-    """Where a process keeps what no other setting places elsewhere."""
+    """The directory for all that no other setting places elsewhere."""
     object_store: str = Field(
         default_factory=lambda known: f"{Path(known['state_dir']).absolute().as_uri()}/objects"
     )
-    """Where the bytes of files are: `file:///directory`, `s3://bucket/prefix` or `memory://`.
+    """The store for the bytes of files: `file:///directory`, `s3://bucket/prefix` or `memory://`.
 
     Every process must see the same; `memory://` is one process's own, for tests.
     """
@@ -111,7 +111,7 @@ class Settings(PushSettings, TemporalSettings):
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
 
     receive_seconds: float = Field(default=10, gt=0, le=3600)
-    """How long the head of a request may take, and how far behind its rate a body may be."""
+    """Seconds that the head of a request may take, and that a body may be behind its rate."""
     receive_rate: float = Field(default=1024, gt=0)
     """Bytes a second at which a body must arrive."""
     connections_per_address: int = Field(default=256, ge=0)
@@ -138,12 +138,12 @@ class Settings(PushSettings, TemporalSettings):
     """Runs of one workspace that may be running when another of it is started."""
 
     trash_days: int = Field(default=30, ge=30, le=36_500)
-    """How long what was deleted is kept; for 30 days of it can be restored (decisions C1)."""
+    """Days for which the deleted is kept; for 30 of them it can be restored (decisions C1)."""
     request_log_days: int = Field(default=30, ge=1, le=36_500)
     run_days: int = Field(default=90, ge=1, le=36_500)
-    """How long a run is kept after its end."""
+    """Days for which a run is kept after its end."""
     run_limit_seconds: int = Field(default=30 * 86_400, ge=60, le=366 * 86_400)
-    """How long a run may last; then it is timed out (decisions C3)."""
+    """Seconds that a run may last; then it is timed out (decisions C3)."""
 
     api_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a process that serves the API; 0 sets no limit."""
@@ -153,7 +153,7 @@ class Settings(PushSettings, TemporalSettings):
     otel_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     """Base URL of an OTLP receiver (HTTP) that takes traces; without one nothing is traced."""
     worker_metrics_address: str | None = None
-    """Where a worker serves the metrics of its Temporal SDK to Prometheus, as `host:port`."""
+    """The listener at which a worker serves the metrics of its Temporal SDK, as `host:port`."""
 
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -271,7 +271,7 @@ class Settings(PushSettings, TemporalSettings):
         return tuple(part.strip() for part in self.secret_key.get_secret_value().split(","))
 
     def is_platform_admin(self, email: str | None) -> bool:
-        """Whether the operator named this address an administrator."""
+        """Tell whether the operator named this address an administrator."""
         return email is not None and email.lower() in self._admin_emails
 
     @cached_property

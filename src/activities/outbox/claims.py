@@ -1,4 +1,4 @@
-"""Which rows of the outbox are next: one of each line in turn, by weighed age inside a line."""
+"""Claims of the next rows of the outbox: a row a line in turn, by weighed age in a line."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ from runtime.outbox import ANEW, WEIGHT, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
 
 CLAIM = timedelta(seconds=10)
-"""How long a claim holds if its relay never comes back."""
+"""Time after which the rows of a relay that never came back are claimed again."""
 
 Line = tuple[Id, str, str]
 """The workspace, intent and family of a line."""
@@ -47,21 +47,21 @@ BEFORE_ALL: Line = (Id(int=0), "", "")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds one claim."""
+    """The bounds of one claim."""
 
     rows: int
     """Rows of all kinds."""
     starting: int
     """Runs that this relay has started and that have not begun."""
     starting_beside_others: int
-    """How many of them may be of one workspace, when others start runs too."""
+    """Of them, the most that may be of one workspace while others start runs too."""
     running: Mapping[Family, int]
-    """How much of a family one workspace may have under way when more of it is started."""
+    """The number under way, by family, from which a workspace starts no more of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Rows that are this relay's to deliver, in their turn, and why others were left."""
+    """The rows that this relay delivers, in their turn, and the reasons for which others wait."""
 
     rows: Sequence[Outbox]
     waits_for_begin: bool
@@ -212,7 +212,7 @@ def _chosen(heads: CTE) -> CTE:
 
 
 def _waits_for_end(heads: CTE) -> ColumnElement[bool]:
-    """What is delivered again, or begins anew, is counted among what is under way."""
+    """Exempt rows that have a place: what is under way includes them."""
     too_many = func.coalesce(heads.c.turn > heads.c.until_end, false())
     return ~heads.c.has_place & too_many
 
@@ -222,7 +222,7 @@ def _waits_for_begin(heads: CTE) -> ColumnElement[bool]:
 
 
 def _left(heads: CTE, chosen: CTE) -> Subquery:
-    """Whether starts were left, and what they wait for; one row."""
+    """One row: the reasons for which starts were left."""
     left = heads.c.id.not_in(select(chosen.c.id))
 
     def some(condition: ColumnElement[bool], name: str) -> Label[bool]:
@@ -235,7 +235,7 @@ def _left(heads: CTE, chosen: CTE) -> Subquery:
 
 
 def _weighed_age() -> ColumnElement[float]:
-    """How long a row has waited, in seconds, times its weight."""
+    """The age of a row in seconds, times its weight."""
     waited = func.greatest(func.extract("epoch", func.now() - outbox.c.created_at), 0)
     return waited * cast(WEIGHT, Integer)
 

@@ -26,7 +26,7 @@ from runtime.families import Family
 from runtime.outbox import WEIGHT, Intent, outbox
 
 LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
-"""What a line is known by, in the order of the index."""
+"""The key of a line, in the order of the index."""
 
 
 def lines() -> CTE:

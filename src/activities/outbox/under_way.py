@@ -1,4 +1,4 @@
-"""How much of each family a workspace has under way, and how a claim adds to it.
+"""The work of each family that a workspace has under way, to which a claim adds.
 
 Automation runs count while they run. Other work counts from the moment at which its start is
 claimed, which its row keeps, until it is closed.

@@ -32,7 +32,7 @@ from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
-"""What a message of this process begins with."""
+"""The first byte of a message of this process."""
 BATCH = 5_000
 """Rows of one message at most."""
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -46,7 +46,7 @@ UNREADABLE = "The file breaks what reads it. Save it again, or in another format
 
 _MEMORY = 128 * 1024 * 1024
 _MEMORY_PER_BYTE = 6
-"""What a reader may keep of each unpacked byte."""
+"""Bytes of memory that a reader may keep for each unpacked byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Fill:
     sources: Sequence[str]
     fields: Sequence[FieldSpec]
     lead: bytes = b""
-    """What every line begins with."""
+    """Bytes at the start of every line."""
     keys: Sequence[str] = field(default=())
     """The fields by which a row is told from the others; none: by all that it says."""
     skip: int = 0
@@ -163,7 +163,7 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> Iterato
 def _lost(
     table: Table, columns: Sequence[InferredColumn], options: ReadOptions, profiled: int | None
 ) -> int:
-    """How many cells of the first rows an import into the suggested fields leaves empty."""
+    """Count the cells of the first rows that an import into the suggested fields leaves empty."""
     if profiled is None:
         # The import itself asks, which counts them as it goes.
         return 0

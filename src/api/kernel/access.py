@@ -1,4 +1,4 @@
-"""What an operation demands of its caller.
+"""The demands of an operation on its caller.
 
 Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
 """
@@ -55,7 +55,7 @@ class Access:
     heavy: bool = False
 
     def lacking(self, held: frozenset[Scope]) -> str | None:
-        """What a credential with these scopes lacks, in words; None when it may come in."""
+        """The scopes that a credential with these lacks, in words; None when it may come in."""
         missing = [scope for scope in self.scopes if scope not in held]
         if missing:
             return " and ".join(missing)
@@ -69,7 +69,7 @@ class Access:
         return None if self.resource is None else f"{to_camel(self.resource)}Id"
 
     def sentence(self) -> str:
-        """What a caller needs, for the description of the operation."""
+        """The demands in words, for the description of the operation."""
         needs = [_CREDENTIALS[self.credential]]
         needs += ["platform administration"] if self.platform_admin else []
         needs += [f"the scope `{scope.value}`" for scope in self.scopes]

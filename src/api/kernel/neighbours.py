@@ -15,11 +15,11 @@ MOST = 3
 _MOST_SEGMENTS = 16
 _LONGEST_WORD = 64
 _ALIKE = 0.75
-"""How much of two words is the same, from 0 to 1, when one may be meant by the other."""
+"""Similarity of two words, from 0 to 1, from which one may be meant by the other."""
 
 _OTHER_ENDING, _OTHER_WORD, _MORE_OR_LESS = 2.0, 1.5, 1.0
 _SIMILAR, _SIMILAR_PART, _NO_ID = 0.25, 0.5, 0.5
-"""What it costs to make one path of another, segment by segment."""
+"""Costs of making one path of another, segment by segment."""
 
 
 class UnknownPathError(NotFoundError):

@@ -37,7 +37,7 @@ def _named(operations: list[Any], part: str) -> Iterator[str]:
 
 
 def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
-    """Those in which a key may be null, and all that consist of them."""
+    """The schemas in which a key may be null, and all that consist of them."""
     found = {
         name
         for name, schema in schemas.items()

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Where the system can; elsewhere the process ends with its input."""
+    """Have Linux kill this process with its parent; elsewhere it ends with its input."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

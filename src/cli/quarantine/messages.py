@@ -1,4 +1,4 @@
-"""What a worker and its quarantine process tell each other through two pipes, in JSON."""
+"""Messages of a worker and its quarantine process: JSON through two pipes."""
 
 import asyncio
 import inspect
@@ -24,7 +24,7 @@ _converter = data_converter.payload_converter
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an activity may ask about itself; `details` are those of its last heartbeat."""
+    """The facts an activity may ask about itself; `details` are those of its last heartbeat."""
 
     activity_id: str
     activity_type: str
@@ -41,7 +41,7 @@ class Facts:
 
     @classmethod
     def of(cls, info: activity.Info) -> "Facts":
-        """Those of the activity that is executed here."""
+        """The facts of the activity that is executed here."""
         names = cls.__annotations__.keys() - {"details"}
         return cls(
             **{name: getattr(info, name) for name in names}, details=packed(info.heartbeat_details)

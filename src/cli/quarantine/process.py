@@ -21,7 +21,7 @@ from runtime.payload_converter import data_converter
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
 TURN_SECONDS = 2.0
-"""How long a transaction waits for its turn before it makes room in its worker."""
+"""Seconds that a transaction waits for its turn before it makes room in its worker."""
 START_SECONDS = 60
 CANCEL_SECONDS = 10
 _BEAT_SECONDS = 2
@@ -36,7 +36,7 @@ class QuarantineProcess:
         self._turn = asyncio.Lock()
 
     async def execute(self, call: ExecuteActivityInput) -> Any:
-        """What the activity gives there, raised or returned.
+        """Return or raise what the activity does there.
 
         Raises QuarantineDeathError when the process ends before.
         """

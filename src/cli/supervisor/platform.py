@@ -26,14 +26,14 @@ STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
 _HEARTBEAT_SECONDS = 10
 _EXTERNAL_SECONDS = 30
 LOOPBACK_ALLOWED = ("127.0.0.0/8", "::1", "localhost")
-"""What the embedded platform may call when nobody says anything else."""
+"""Private hosts that the embedded platform may call by default."""
 _MARGIN_SECONDS = 5
 """Past the time a process gives itself to stop, until it is killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """What the person who starts the platform chose."""
+    """The choices of the person who starts the platform."""
 
     state_dir: Path
     port: int
@@ -127,7 +127,7 @@ class Platform:
         return environment
 
     def _outbound_environment(self, ports: dict[str, int]) -> dict[str, str]:
-        """Which ports are the platform's own, and what may be called besides the internet."""
+        """Name the platform's own ports, and the private hosts that may be called."""
         known = os.environ.get("WORKSPACE_OWN_LISTENERS", "")
         own = [f"{LOOPBACK}:{port}" for port in ports.values()]
         environment = {"WORKSPACE_OWN_LISTENERS": ",".join(filter(None, [known, *own]))}

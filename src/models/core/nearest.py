@@ -1,4 +1,4 @@
-"""What there is in place of a name that there is not, the nearest first (decisions C1)."""
+"""Existing names in place of one that does not exist, the nearest first (decisions C1)."""
 
 import re
 from collections.abc import Iterable, Mapping

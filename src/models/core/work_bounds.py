@@ -1,6 +1,6 @@
-"""How much of each family a workspace may have under way, and how much it may have open.
+"""Bounds on the work of each family that a workspace has under way, and that it has open.
 
-What is over the first waits in the outbox; what is over the second is refused.
+Work over the first waits in the outbox; work over the second is refused.
 """
 
 from collections.abc import Mapping

@@ -42,7 +42,7 @@ SELECT EXISTS (
       AND pg_catalog.has_function_privilege(oid, 'EXECUTE')
 )
 """
-"""What opens a connection to other servers: a transaction that only reads does not bind those."""
+"""Finds functions that connect to other servers, where a transaction that only reads may write."""
 _SETTINGS = {"DateStyle": "ISO, YMD", "TimeZone": "UTC", "lock_timeout": "10s"}
 _QUERY_ERRORS = frozenset({"0A", "21", "22", "25", "26", "34", "3D", "3F", "42", "44", "P0"})
 """Classes of errors that another query mends (PostgreSQL, Appendix A)."""

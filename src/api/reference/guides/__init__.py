@@ -1,4 +1,4 @@
-"""What is not told by one shape alone: how the parts of the platform are used, with examples."""
+"""Guides to the parts of the platform, with examples: what no shape tells alone."""
 
 from collections.abc import Sequence
 

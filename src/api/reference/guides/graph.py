@@ -1,4 +1,4 @@
-"""What the nodes of a graph have in common, whatever their kind."""
+"""The guide to the nodes of a graph, as far as all kinds are alike."""
 
 from api.reference.guides.steps import Guide, Step, Topic
 

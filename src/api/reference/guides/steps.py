@@ -1,4 +1,4 @@
-"""What a guide consists of: topics, and the requests of its example, which a test sends."""
+"""The parts of a guide: topics, and the requests of its example, which a test sends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

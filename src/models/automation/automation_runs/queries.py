@@ -191,7 +191,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
 
 
 async def worker_metadata(work: UnitOfWork, run: AcceptedRow) -> JsonObject:
-    """Since when a run that should go on waits for a lost worker."""
+    """`waitingForWorkerSince` of a run that should go on; nothing while it waits for no worker."""
     if run.status not in {RunStatus.QUEUED, RunStatus.RUNNING}:
         return {}
     since = await waiting_for_worker_since(work, run.created_at)

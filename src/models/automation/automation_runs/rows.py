@@ -19,7 +19,7 @@ class RunStatusRow(Protocol):
 
 
 class AcceptedRow(RunStatusRow, Protocol):
-    """When a run was accepted, too."""
+    """A run with its status and the time it was accepted."""
 
     @property
     def created_at(self) -> datetime: ...

@@ -13,13 +13,13 @@ from models.core.lifecycle.commands import WorkTable
 from runtime.schema import Timestamp, listed, table_of
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
-"""How the runs of a concurrency key stand in line."""
+"""The order of the runs of a concurrency key."""
 IS_OPEN = text(f"status IN ({listed(OPEN_RUN)})")
 IS_ENDED = text(f"status IN ({listed(ENDED_RUN)})")
 """The predicates of partial indexes. A query repeats them as they stand here: PostgreSQL takes such
 an index only for a condition that it can prove."""
 _ENDED_ORDER = ("status", "source", "created_at", "id")
-"""How ended runs are listed by any of their states and sources (`queries.newest_of`). Ended runs
+"""The order of ended runs in a list by states and sources (`queries.newest_of`). Ended runs
 alone: an entry is written once, and not with each change of the status."""
 
 

@@ -40,7 +40,7 @@ class RunGraph(Shape):
 
 
 class Iterations(Shape):
-    """How far a loop has come; `total` is absent while nobody knows how often it will run."""
+    """The progress of a loop; `total` is absent while nobody knows how often it will run."""
 
     done: int
     total: int | None
@@ -59,7 +59,7 @@ class NodeProgress(Shape):
 
 
 class RunRelation(StrEnum):
-    """What another run is to this one."""
+    """The relation of another run to this one."""
 
     PARENT = "parent"
     CHILD = "child"
@@ -94,7 +94,7 @@ class RunOverview(Shape):
 
 
 class RunState(Shape):
-    """What changes of a run while it is watched; `metadata` is what it adds to that of the run."""
+    """The changing part of a run that is watched; `metadata` adds to that of the run."""
 
     status: RunStatus
     started_at: Moment | None

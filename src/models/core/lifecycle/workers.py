@@ -1,6 +1,7 @@
-"""Since when work waits for a worker that was lost, which the wing of the whole platform knows.
+"""The wait of open work for a worker that was lost.
 
-It says so through `find_lost_workers_with`; `models.registrations` lists it.
+The wing of the whole platform knows of lost workers, and says so through
+`find_lost_workers_with`; `models.registrations` lists it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,7 +10,7 @@ from datetime import datetime
 from runtime.database import UnitOfWork
 
 FindLost = Callable[[UnitOfWork], Awaitable[datetime | None]]
-"""Gives since when a queue has no worker although it had one; None when all have some."""
+"""Gives the time at which a queue lost its last worker; None while all have one."""
 
 _FIND: list[FindLost] = []
 
@@ -21,7 +22,7 @@ def find_lost_workers_with(find: FindLost) -> None:
 
 
 async def waiting_for_worker_since(work: UnitOfWork, accepted: datetime) -> datetime | None:
-    """Since when open work, accepted then, waits for a lost worker; None when it does not."""
+    """The start of the wait of open work, accepted then, for a lost worker; None if it has none."""
     for find in _FIND:
         if (lost := await find(work)) is not None:
             return max(lost, accepted)

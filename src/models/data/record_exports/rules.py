@@ -39,7 +39,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """How ids and moments are shown: names of people and files by id, and a time zone."""
+    """The text of ids and moments: names of people and files by id, and a time zone."""
 
     names: Mapping[str, str]
     zone: ZoneInfo
@@ -122,7 +122,7 @@ def csv_cell(cell: Cell) -> str:
 
 
 def _begins_formula(text: str) -> bool:
-    """Whether the first character that is seen is a formula's sign, or a break comes before it."""
+    """Tell whether a formula's sign is the first character seen, or a break comes before it."""
     for character in text:
         if character in _BREAKS:
             return True
@@ -132,7 +132,7 @@ def _begins_formula(text: str) -> bool:
 
 
 def _is_unseen(character: str) -> bool:
-    """Whether a character is a blank, a control or a format character (Z and C of Unicode)."""
+    """Recognize a blank, a control or a format character (Z and C of Unicode)."""
     return unicodedata.category(character)[0] in "ZC" or bool(_UNSEEN.match(character))
 
 

@@ -25,7 +25,7 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What the attempts of a line came to, up to now.
+    """The outcome of the attempts of a line, up to now.
 
     `opened` counts the pauses since the last success, and `retry_at` ends the latest; a circuit
     without it is closed. `since` is when it opened or closed.

@@ -24,7 +24,7 @@ from runtime.families import Family
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDelivery:
-    """What goes to whom; the same once more is the same delivery, unless `key` differs."""
+    """A thing to send and its target. The same twice is one delivery, unless `key` differs."""
 
     workspace_id: Id
     channel: DeliveryChannel
@@ -64,7 +64,7 @@ async def accept_deliveries(work: UnitOfWork, wanted: Sequence[NewDelivery]) -> 
 
 
 def request_of(channel: DeliveryChannel, subject_id: Id, execution: int) -> outbox.StartRequest:
-    """What operators see of an execution, and its number."""
+    """The request that starts an execution: its summary for operators, and its number."""
     return {
         "summary": f"Delivery by {channel.value}",
         "resourceId": str(subject_id),
@@ -78,7 +78,7 @@ async def hold_delivery(work: UnitOfWork, delivery_id: Id) -> Delivery | None:
 
 
 def is_attempted_by(held: Delivery, execution: int) -> bool:
-    """Whether an open delivery is the business of its execution of this number."""
+    """Tell whether the execution of this number is the one that attempts an open delivery."""
     return held.executing and held.executions == execution
 
 

@@ -1,4 +1,4 @@
-"""What the answers of a receiver mean for the line of its deliveries (ADR 0070)."""
+"""Effects of a receiver's answers on the line of its deliveries (ADR 0070)."""
 
 import random
 from collections.abc import Collection, Mapping

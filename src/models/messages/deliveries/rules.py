@@ -10,7 +10,7 @@ MINUTE, HOUR = 60.0, 3_600.0
 
 
 class DeliveryChannel(StrEnum):
-    """How something leaves the platform."""
+    """The ways out of the platform."""
 
     PUSH = "push"
     """A notification to a push device."""
@@ -53,12 +53,12 @@ PAUSES: Mapping[DeliveryChannel, Sequence[float]] = {
 LONGEST_PAUSE = 24 * HOUR
 """A receiver that asks for more is asked again after this time."""
 PATIENCE = 24 * HOUR
-"""How much longer than its schedule a delivery is kept that waits behind others."""
+"""Time past its schedule for which a delivery is kept that waits behind others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What an attempt came to.
+    """The outcome of an attempt.
 
     `end` is None while another attempt may help. `status` is the receiver's own: of HTTP or SMTP.
     `message` is for people and holds no secret.

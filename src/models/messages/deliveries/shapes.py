@@ -5,7 +5,7 @@ from models.messages.deliveries.circuit import CircuitState
 
 
 class CircuitBody(Shape):
-    """Whether a receiver is called; `open` while it keeps failing, and its deliveries wait.
+    """The circuit of a receiver: `open` while it keeps failing, and its deliveries wait.
 
     At `nextAttemptAt` one delivery is tried, and the circuit is `half_open`: it closes when that
     arrives, and opens for longer when it does not. `failures` are those in a row.

@@ -1,6 +1,6 @@
-"""Which deliveries are attempted next: in order in each line, in turn between lines (ADR 0070).
+"""Starts of the next deliveries: in order in each line, in turn between lines (ADR 0070).
 
-A delivery that waits is a row alone. What is started here gets an execution for one attempt.
+A delivery that waits is a row alone. One that is started gets an execution for one attempt.
 """
 
 from collections.abc import Sequence

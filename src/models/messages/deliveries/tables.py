@@ -76,7 +76,7 @@ class Delivery(SQLModel, table=True):
 
 
 class DeliveryLine(SQLModel, table=True):
-    """What is known of the receiver of a line, from its first answer on.
+    """The state of the receiver of a line, from its first answer on.
 
     `failures` are those in a row. `opened` and `retry_at` belong to its circuit, which is closed
     without them; `since` is when that last changed.

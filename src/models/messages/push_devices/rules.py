@@ -30,19 +30,19 @@ _USUAL = {
 
 
 def usual_provider(platform: PushPlatform) -> PushProvider:
-    """Who carries pushes to a platform, unless a client says otherwise."""
+    """The carrier of pushes to a platform, unless a client says otherwise."""
     return _USUAL[platform]
 
 
 def provider_problem(platform: PushPlatform, provider: PushProvider) -> str | None:
-    """Why a provider reaches no device of a platform, in words."""
+    """The reason for which a provider reaches no device of a platform, in words, or None."""
     if provider is PushProvider.APNS and platform is not PushPlatform.IOS:
         return "apns reaches devices of the platform ios only."
     return None
 
 
 def token_problem(provider: PushProvider, token: str) -> str | None:
-    """Why what a token names is never called, in words: of Web Push it has the URL to call."""
+    """The reason for which the URL in a token of Web Push is never called, in words, or None."""
     if provider is not PushProvider.WEBPUSH:
         return None
     try:

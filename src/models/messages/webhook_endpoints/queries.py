@@ -30,7 +30,7 @@ from runtime.errors import NotFoundError
 _endpoint = webhook_endpoint.c
 
 visible = WorkspaceOf(webhook_endpoint.c.id)
-"""Where an endpoint is, if it is in one of the workspaces that are asked for."""
+"""The workspace of an endpoint, if it is one of those that are asked for."""
 
 
 async def find_endpoint(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> WebhookEndpoint:
@@ -52,7 +52,7 @@ async def existing_endpoint(
 
 
 async def sees_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> bool:
-    """Whether an actor may read an endpoint, and so name it."""
+    """Tell whether an actor may read an endpoint, and so name it."""
     if Scope.WEBHOOKS_READ not in actor.scopes:
         return False
     return await existing_endpoint(work, actor.workspace_id, endpoint_id) is not None
@@ -83,7 +83,7 @@ async def endpoint_circuits(
 
 
 def _body(row: WebhookEndpoint, circuit: CircuitBody, actor: Actor) -> WebhookEndpointBody:
-    """What the URL has of credentials is for those who may change it."""
+    """Hide the credentials in the URL from those who may not change it."""
     body = WebhookEndpointBody.model_validate({**columns_of(row), "circuit": circuit})
     if Scope.WEBHOOKS_WRITE not in actor.scopes:
         body.url = hidden_url(row.url)
@@ -110,7 +110,7 @@ async def list_deliveries(
     page: PageRequest,
     status: DeliveryStatus | None = None,
 ) -> WebhookDeliveryList:
-    """What goes and went to an endpoint, newest first, and its circuit."""
+    """The deliveries to an endpoint, newest first, and its circuit."""
     sent = select(delivery).where(
         delivery.c.workspace_id == actor.workspace_id,
         delivery.c.target_id == endpoint_id,
@@ -171,7 +171,7 @@ def delivery_body(row: Delivery, actor: Actor) -> WebhookDeliveryBody:
 
 
 def secrets_of(keys: KeyRing, row: WebhookEndpoint, now: datetime) -> list[bytes]:
-    """What calls are signed with: the secret, and the one before it while that is still good."""
+    """The secrets that sign a call: the current one, and the one before it while that is good."""
     place = secret_place(row.id)
     secrets = [keys.unseal(row.sealed_secret, place)]
     until = row.previous_secret_until

@@ -34,7 +34,7 @@ _NOW = bindparam("now", type_=_experiment.created_at.type)
 
 
 class LiveRow(Protocol):
-    """What an assignment asks of an experiment."""
+    """The columns of an experiment that decide on an assignment."""
 
     id: Id
     flag_key: str | None
@@ -94,7 +94,7 @@ class Caller:
     attributes: JsonObject
 
     def unit(self, kind: AssignmentUnit) -> str | None:
-        """What the caller is called as a unit of this kind; None when that was not said."""
+        """The name of the caller as a unit of this kind; None when that was not said."""
         match kind:
             case AssignmentUnit.USER:
                 return f"user:{self.user_id}"
@@ -144,7 +144,7 @@ def caller_of(
 async def draw_all(
     work: UnitOfWork, caller: Caller, flags: Sequence[str] | None, ids: Sequence[Id]
 ) -> list[Drawn | LeftOut]:
-    """What the caller gets of these experiments, as far as they run or have a winner."""
+    """Draw the caller's variants of these experiments, as far as they run or have a winner."""
     asked = {"every": flags is None, "flags": list(flags or ()), "ids": list(ids)}
     rows = await _LIVE.rows(work, {"now": work.now, **asked})
     drawn = [_draw(row, caller, runs=row.runs) for row in rows]

@@ -65,7 +65,7 @@ def _result(reason: IgnoredBecause | None) -> EventResult:
 
 
 def _ignored(event: ExperimentEvent, draws: Sequence[Drawn | LeftOut]) -> IgnoredBecause | None:
-    """Why an event counts for no experiment, as far as it is known before it is counted."""
+    """The reason for which an event counts for no experiment, as far as the draws tell it."""
     one = next((draw for draw in draws if _names(event, draw.row)), None)
     if one is None or (isinstance(one, Drawn) and not one.runs):
         return IgnoredBecause.NOT_RUNNING
@@ -81,7 +81,7 @@ def _names(event: ExperimentEvent, row: LiveRow) -> bool:
 
 
 def _means(event: ExperimentEvent, one: Drawn | LeftOut) -> str | None:
-    """What an event is to the experiment it names; None when it is nothing to it."""
+    """The role of an event in the experiment it names; None when it has none."""
     if event.event == EXPOSURE:
         return EXPOSURE
     if event.event in {CONVERSION, one.row.primary_metric}:

@@ -12,7 +12,7 @@ from models.core.lifecycle.rules import Lifecycle
 from runtime.errors import Detail, ValidationError
 
 WHOLE = 100.0
-"""What the splits of the variants add up to, and the highest allocation."""
+"""The sum of the splits of the variants, and the highest allocation."""
 MIN_VARIANTS, MAX_VARIANTS = 2, 10
 
 _TOLERANCE = 1e-6
@@ -20,7 +20,7 @@ _DRAW = 2.0**53
 
 
 class TargetType(StrEnum):
-    """What the variants are variants of."""
+    """The kind of thing that the variants are of."""
 
     FLAG = "flag"
     STARTER_TEMPLATE = "starter_template"
@@ -30,7 +30,7 @@ class TargetType(StrEnum):
 
 
 class AssignmentUnit(StrEnum):
-    """Who keeps the variant that was assigned once."""
+    """The unit that keeps the variant it was assigned once."""
 
     WORKSPACE = "workspace"
     USER = "user"
@@ -47,7 +47,7 @@ class ExperimentStatus(StrEnum):
 
 
 class IgnoredBecause(StrEnum):
-    """Why an event of a unit is not counted."""
+    """The reason for which an event of a unit is not counted."""
 
     NOT_RUNNING = "not_running"
     NO_UNIT = "no_unit"
@@ -86,7 +86,7 @@ TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
 EXPERIMENT_LIFECYCLE = Lifecycle(TRANSITIONS)
 
 FIRST_STATES = (_S.DRAFT, _S.SCHEDULED)
-"""What a new experiment may be."""
+"""The states of a new experiment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Variant:
 def status_at(
     status: ExperimentStatus, started_at: datetime | None, ends_at: datetime | None, now: datetime
 ) -> ExperimentStatus:
-    """What an experiment is now: a scheduled one runs from its start, a running one to its end."""
+    """The state now: a scheduled experiment runs from its start, a running one to its end."""
     if status is _S.SCHEDULED and started_at is not None and started_at <= now:
         status = _S.RUNNING
     if status is _S.RUNNING and ends_at is not None and ends_at <= now:

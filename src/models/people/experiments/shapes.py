@@ -41,12 +41,12 @@ Attributes = Annotated[
     ],
     Field(max_length=20),
 ]
-"""What an application tells of itself and of its user, for the rules of segments."""
+"""Facts that an application tells of itself and of its user, for the rules of segments."""
 _Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Interval(Shape):
-    """Where a rate lies with 95 % confidence (Wilson score interval)."""
+    """The bounds of a rate with 95 % confidence (Wilson score interval)."""
 
     low: float
     high: float
@@ -79,7 +79,7 @@ class Guardrail(Shape):
 
 
 class SampleRatio(Shape):
-    """Whether units are shared out as the splits say, by a chi-square test.
+    """A chi-square test of the shares of units against the splits.
 
     With a `mismatch` (p < 0.1 %) the figures cannot be relied on.
     """
@@ -181,7 +181,7 @@ class CreateExperiment(Input):
 
 
 class UpdateExperiment(Input):
-    """What is absent stays; null clears what an experiment can be without.
+    """Changes of an experiment: an absent key stays, null clears one it can be without.
 
     While an experiment runs, its variants and its targeting are locked.
     """
@@ -217,7 +217,7 @@ class _Unit(Input):
 
 
 class AssignExperiments(_Unit):
-    """Which flags are asked for; all of them without `flagKeys`."""
+    """The flags that are asked for; all of them without `flagKeys`."""
 
     model_config = example({"flagKeys": ["short_sign_up"], "attributes": {"platform": "ios"}})
 
@@ -270,19 +270,19 @@ class RecordEvents(_Unit):
 
 
 class EventResult(Shape):
-    """What became of one event."""
+    """The outcome of one event."""
 
     recorded: bool
     reason: IgnoredBecause | None = None
-    """Why it is not counted."""
+    """The reason for which it is not counted."""
     message: str | None = None
 
 
 class EventsRecorded(Shape):
-    """How many events were counted, how many were not, and `results` in the order of the events.
+    """The numbers of events counted and not counted, and `results` in the order of the events.
 
-    Not counted is what concerns no experiment that runs or a unit that takes no part in it, and
-    what happened to a unit that has not met its variant.
+    An event is not counted if it concerns no experiment that runs, or a unit that takes no part
+    in it or has not met its variant.
     """
 
     recorded: int

@@ -36,7 +36,7 @@ class AcknowledgeReleases(Input):
 
 
 class ReleaseState(Shape):
-    """How far the caller has read on a channel; without `lastSeenReleaseId` nothing yet."""
+    """The caller's place in a channel; nothing is read yet without `lastSeenReleaseId`."""
 
     channel: ReleaseChannel
     last_seen_release_id: Id | None
@@ -44,7 +44,7 @@ class ReleaseState(Shape):
 
 
 class Release(Shape):
-    """What is new on a channel; `body` is markdown."""
+    """A release on a channel; `body` is markdown."""
 
     id: Id
     channel: ReleaseChannel
@@ -55,7 +55,7 @@ class Release(Shape):
 
 
 class WhatsNew(ReleaseState):
-    """How far the caller has read on a channel, and what was published since, newest first."""
+    """The caller's place in a channel, and what was published since, newest first."""
 
     releases: list[Release]
 

@@ -29,7 +29,7 @@ class RefreshDataSource(Input):
 
 
 class RunStats(Shape):
-    """What a run counted so far; the rows inserted, updated, unchanged and skipped are fetched."""
+    """The counts of a run so far; a row fetched is inserted, updated, unchanged or skipped."""
 
     rows_fetched: int = 0
     rows_inserted: int = 0
@@ -42,7 +42,7 @@ class RunStats(Shape):
 
 
 class RunProgress(Shape):
-    """How far a run has come: the stage it is in, or ended in, and what it has read so far."""
+    """The progress of a run: the stage it is in, or ended in, and what it has read so far."""
 
     stage: Stage
     rows: int
@@ -50,7 +50,7 @@ class RunProgress(Shape):
 
 
 class Reversal(Shape):
-    """What taking a run back did: records that somebody changed since were kept."""
+    """The outcome of taking a run back; records that somebody changed since were kept."""
 
     reverted: int
     kept: int
@@ -114,7 +114,7 @@ class ImportSpreadsheet(Input):
 
 
 class SpreadsheetImportResult(Shape):
-    """What an import brought in; rows are records or skipped, cells without a form are empty.
+    """The outcome of an import; rows are records or skipped, cells without a form are empty.
 
     `sheetNameUsed` is absent where the format has no sheets.
     """
@@ -150,7 +150,7 @@ class SpreadsheetImportDetail(Shape):
 
 
 class SourceRunState(Shape):
-    """What changes of a run while it is watched; `skippedCells` had no form of their field.
+    """The changing part of a run that is watched; `skippedCells` had no form of their field.
 
     `advice` says what to do about the error. A run that should go on may wait for a worker that was
     lost, since `waitingForWorkerSince`.

@@ -61,7 +61,7 @@ async def system_state(work: UnitOfWork) -> SystemState:
 
 
 async def lost_since(work: UnitOfWork) -> datetime | None:
-    """Since when a queue has had no worker, although it had one; None when all have some."""
+    """The first time at which a queue lost its last worker; None while all have one."""
     process = worker_process.c
     each = select(process.seen_at, func.unnest(process.queues).label("queue")).subquery()
     seen = func.max(each.c.seen_at).label("seen")

@@ -1,4 +1,4 @@
-"""How responses resolve a wait, by the kind of node."""
+"""Resolution of a wait by responses, by the kind of node."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ _RESOLVED_BY = {
     NodeKind.APPROVAL: ("required", "form", "allowSelf"),
     NodeKind.WAIT_EVENT: ("filter", "resumeUrl"),
 }
-"""Those of them that decide on a response."""
+"""The parameters among them that decide on a response."""
 
 _VARIABLES = "variables"
 """In the terms of a node that waits for an event: what its filter reads of the run."""
@@ -58,7 +58,7 @@ def _chosen(names: Sequence[str], values: JsonObject) -> JsonObject:
 
 
 def takes_editors(parameters: JsonObject) -> bool:
-    """Whether an approval that does not wait yet certainly lets editors decide."""
+    """Tell whether an approval that does not wait yet certainly lets editors decide."""
     chosen = without_literals(_chosen(("allowEditors",), parameters))
     return chosen.get("allowEditors", True) is True
 

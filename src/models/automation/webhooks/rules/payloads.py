@@ -24,7 +24,7 @@ _TRANSPORT = re.compile(
     r"(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
     r"|proxy-connection|forwarded|x-forwarded-.+|x-real-ip)\Z"
 )
-"""What is about the connection, of the client or of a proxy before us."""
+"""Headers about the connection, of the client or of a proxy before us."""
 _CHARSETS = frozenset(
     {"utf-8", "utf-16", "utf-16le", "utf-16be", "us-ascii", "koi8-r", "shift_jis", "euc-jp"}
     | {"euc-kr", "big5", "gbk", "gb2312", "gb18030"}

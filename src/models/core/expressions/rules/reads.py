@@ -1,4 +1,4 @@
-"""What an expression reads of its variables, so that the rest is neither converted nor copied."""
+"""The parts of its variables that an expression reads; no other is converted or copied."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
@@ -25,13 +25,13 @@ class Reads:
         self._paths = {name: _with_marks(read) for name, read in self._named.items()}
 
     def take(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """What is read, in the form that CEL reads; an absent variable is null."""
+        """The parts that are read, as CEL takes them; an absent variable is null."""
         return {
             name: readable(part(variables.get(name), read)) for name, read in self._paths.items()
         }
 
     def missing(self, variables: Mapping[str, Any]) -> list[str]:
-        """What stands in place of the first keys that are read and not there: keys, no values."""
+        """A sentence on each of the first keys that are read and not there: which keys are."""
         return list(islice(self._missing(variables), _MOST_MISSING))
 
     def _missing(self, variables: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is said of a key that names no field: which keys there are, the nearest first."""
+"""Answers to a key that names no field: the keys there are, the nearest first."""
 
 from collections.abc import Callable, Mapping
 
@@ -36,11 +36,11 @@ class FieldHints:
         self._told: dict[tuple[str, str], str] = {}
 
     def no_field(self, key: str) -> str:
-        """What `no_field` says, or only its first part."""
+        """The answer of `no_field`, or only its first part."""
         return self._said(no_field, key) or _IS_NO_FIELD
 
     def no_relation(self, key: str) -> str:
-        """What `no_relation` says, or only its first part."""
+        """The answer of `no_relation`, or only its first part."""
         return self._said(no_relation, key) or _IS_NO_RELATION
 
     def _said(self, tell: Callable[[object, Fields], str], key: str) -> str | None:

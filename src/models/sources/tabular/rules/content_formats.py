@@ -14,7 +14,7 @@ _COMPOUND = b"\xd0\xcf\x11\xe0"
 _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 """The name and the content of the first entry of such a workbook (OpenDocument, part 2, 3.3)."""
 _ENTRY = 30
-"""Where the name of the first entry of an archive stands."""
+"""The offset of the name of an archive's first entry, in bytes."""
 
 
 def format_of_content(begin: bytes) -> TableFormat:

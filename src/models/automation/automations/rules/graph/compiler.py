@@ -34,7 +34,7 @@ serves nobody else."""
 
 
 class Severity(StrEnum):
-    """Whether an issue keeps a version from being published."""
+    """The weight of an issue: an error keeps a version from being published, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -129,7 +129,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
 }
 
 AFTER_FAILURE = ("error", "errorCode")
-"""What is read of a node that failed, in place of its output."""
+"""The keys of a node that failed, in place of those of its output."""
 SIMULATED = "simulated"
 """The output of a node with side effects in a simulated test run: true under this key."""
 
