@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator, Registry
+from pydantic.alias_generators import to_pascal
 
 from api.app import WorkspaceApi, create_app
 from api.kernel import openapi
@@ -25,6 +26,8 @@ from models.core.filters.operators import Op
 from models.data.databases.rules.kinds import FieldKind
 from models.data.records.rules.write.writes import WriteOp
 from models.sources.data_sources.rules.configs import DataSourceKind
+from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.starters.files import Template, templates
 from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.document import DOCUMENT, TEXT
@@ -109,6 +112,7 @@ def test_every_kind_operator_binding_and_function_is_named() -> None:
         ("BatchOperation", "op", WriteOp),
         ("Binding", "type", BindingType),
         ("Condition", "op", Op),
+        ("Operation", "kind", OperationKind),
     ):
         assert SCHEMAS[union]["discriminator"]["propertyName"] == key
         assert SCHEMAS[union]["discriminator"]["mapping"].keys() == set(kinds), union
@@ -117,35 +121,57 @@ def test_every_kind_operator_binding_and_function_is_named() -> None:
 
 
 FREE = {
-    "data", "relations", "computed", "metadata", "content", "output", "input", "result",
-    "triggerPayload", "payload", "variables", "aggregates", "before", "after", "inputSchema",
-    "body", "nodes",
-}  # fmt: skip
-"""What is an object of the client's own making, or has keys that depend on other rows."""
-OPAQUE = {
-    "DatabaseDetail.settings",
-    "DatabaseItemConfig.settings",
-    "CreateDatabase.settings",
-    "UpdateDatabase.settings",
-    "SurfaceDetail.settings",
-    "ReplaceSurface.settings",
-    "PlaceWidget.config",
-    "HomeWidget.config",
-    "SurfaceContent.settings",
-    "SeedDraft.plan",
+    "by the keys of fields, which each database has of its own": (
+        *("data", "relations", "computed", "before", "after", "aggregates", "rows"),
+    ),
+    "what its author, or a node, wants it to be": (
+        *("input", "output", "result", "payload", "triggerPayload", "variables", "mocks", "nodes"),
+        "ActionInput",
+        "ResumeData",
+    ),
+    "a JSON Schema": ("inputSchema",),
+    "a client's own, kept as it is": ("metadata", "settings", "config"),
+    "by the kind of a block, of which there may be more tomorrow": ("content",),
+    "unused": ("references",),
+    "not complete yet, or written by somebody else": ("PartialConfig", "LoosePlan"),
+    "described without the references in it": ("Referring",),
+    "by the kind of a view; a client may keep more in it": ("Manifest", "ManifestAnswer"),
 }
-"""The same, of these bodies alone."""
+"""The objects that have no shape, as keys or components, by the reason why."""
+DESCRIBED = {
+    *("Operation.input", "SeedDraft.plan", "RecordDetail.relations", "RecordDetail.system"),
+    *("AutomationRunDetail.metadata", "ActionRunDetail.metadata", "NodeRunShape.metadata"),
+    "SourceRunOverview.metadata",
+}
+"""Keys of those names that have one all the same."""
+
+
+def _free(schema: Any, name: str) -> Iterator[str]:
+    """The objects without a shape in a schema, by the component and the key where they stand."""
+    if not isinstance(schema, dict):
+        return
+    shapes = {"properties", "patternProperties", "additionalProperties"} & schema.keys()
+    if schema.get("type") == "object" and (
+        schema.get("additionalProperties") is True or not shapes
+    ):
+        yield name
+    for key in ("anyOf", "oneOf"):
+        for one in schema.get(key, ()):
+            yield from _free(one, name)
+    for key in ("items", "additionalProperties"):
+        yield from _free(schema.get(key), name)
+    for one in schema.get("patternProperties", {}).values():
+        yield from _free(one, name)
+    for key, one in schema.get("properties", {}).items():
+        yield from _free(one, f"{name.partition('.')[0]}.{key}")
 
 
 def test_no_other_object_is_left_undescribed() -> None:
-    bare = {
-        f"{name}.{key}"
-        for name, schema in SCHEMAS.items()
-        for key, part in schema.get("properties", {}).items()
-        for one in (part, *part.get("anyOf", []))
-        if one.get("type") == "object" and one.get("additionalProperties") is True
-    }
-    assert {one for one in bare if one.split(".")[1] not in FREE} == OPAQUE
+    free = {one for name, schema in SCHEMAS.items() for one in _free(schema, name)}
+    assert free & DESCRIBED == set()
+    reasons = [name for names in FREE.values() for name in names]
+    assert {one.rpartition(".")[2] for one in free} == set(reasons)
+    assert len(reasons) == len(set(reasons))
 
 
 def test_every_reference_leads_to_a_component() -> None:
@@ -200,6 +226,14 @@ def test_an_example_is_valid() -> None:
             validator(name).validate(example)
             examples += 1
     assert examples > 80
+
+
+@pytest.mark.parametrize("template", templates().values(), ids=lambda one: one.key)
+def test_the_operations_of_a_starter_are_as_the_document_says(template: Template) -> None:
+    for one in template.operations:
+        body = one.model_dump(mode="json", by_alias=True, exclude_none=True)
+        validator(f"{to_pascal(one.kind.value)}Operation").validate(body)
+        assert not validator("Operation").is_valid({**body, "input": {**body["input"], "x": 1}})
 
 
 ID = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"

@@ -10,6 +10,7 @@ from api.kernel.openapi import render
 from api.kernel.routing import Route
 from api.reference.answers import describe_answers
 from api.reference.bindings import FILTER_KEYS, WithBindings
+from api.reference.changes import INPUTS, allow_references, operation_inputs
 from api.reference.items import CONFIGS as ITEMS
 from api.reference.items import item_configs, items_by_kind
 from api.reference.kinds import ByKind
@@ -31,6 +32,7 @@ from models.data.views.shapes import Manifest
 from models.sources.connections.providers import PROVIDERS
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
 from models.sources.external_resources.rules.resources import ProviderResource
+from models.workspace.starters.shapes import LoosePlan
 
 _PLAIN = (
     Graph,
@@ -41,6 +43,7 @@ _PLAIN = (
     Aggregation,
     ProviderResource,
     SurfaceContent,
+    LoosePlan,
     *ITEMS.values(),
 )
 """Described as they are; bodies hold some of them, too."""
@@ -50,8 +53,12 @@ _CHANGES = {
     "UpdateConnection": "CreateConnection",
     "UpdateDataSource": "CreateDataSource",
     "UpdateField": "CreateField",
+    "CreateItemInput": "CreateItem",
+    "CreateActionInput": "CreateAction",
+    "CreateFieldInput": "CreateField",
+    "UpdateFieldInput": "CreateField",
 }
-"""The bodies that change a part, each with the one that creates it."""
+"""The bodies whose part is described by no kind, each with the one where it is."""
 
 _PARTIAL: Schema = {
     "title": "PartialConfig",
@@ -71,12 +78,16 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     for name, schema in _parts(schemas).items():
         _add(schemas, name, schema)
     schemas.update(item_configs(schemas))
+    for name, schema in operation_inputs().items():
+        _add(schemas, name, schema)
     unions = _unions()
     for union in unions:
         schemas.update(union.shapes(schemas))
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
-        _any_kind(schemas, body, union.part, filter(None, union.configs.values()))
+        configs = [one for kind, one in union.configs.items() if kind not in union.elsewhere]
+        _any_kind(schemas, body, union.part, filter(None, configs))
+    allow_references(schemas)
     whole: dict[str, Any] = resolved(document, schemas)
     describe_answers(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
@@ -161,6 +172,7 @@ def _unions() -> list[ByKind]:
         ByKind("CreateConnection", "config", providers, "Create{}Connection".format, by="provider"),
         ByKind("ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"),
         items_by_kind(),
+        ByKind("Operation", "input", INPUTS, "{}Operation".format),
     ]
 
 

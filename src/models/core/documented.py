@@ -1,5 +1,7 @@
 """What the OpenAPI document says of values that are read apart from the body they stand in."""
 
+from typing import Any
+
 from pydantic import WithJsonSchema
 
 REFERENCE = "x-documented-as"
@@ -10,3 +12,24 @@ def documented_as(*components: str) -> WithJsonSchema:
     """Say that a free JSON value is one of these components; it is validated elsewhere."""
     references = [{REFERENCE: name} for name in components]
     return WithJsonSchema(references[0] if len(references) == 1 else {"anyOf": references})
+
+
+ID = {"type": "string", "format": "uuid"}
+MOMENT = {"type": "string", "format": "date-time"}
+TEXT = {"type": "string"}
+COUNT = {"type": "integer"}
+FLAG = {"type": "boolean"}
+
+
+def keys(always: str, /, **properties: Any) -> dict[str, Any]:
+    """The schema of an object with these properties; `always` names those that are required."""
+    return {"type": "object", "required": always.split(), "properties": properties}
+
+
+def listed(items: Any) -> dict[str, Any]:
+    """The schema of a list of these."""
+    return {"type": "array", "items": items}
+
+
+TEMPORAL = keys("workflowId", workflowId=TEXT, uiUrl=TEXT)
+"""The execution that carries something out."""

@@ -1,10 +1,13 @@
 """Action runs on the wire (interface, Action run; decisions C6, C17)."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
 
 from models.automation.action_runs.rules import ActionRunStatus, StepStatus
 from models.automation.actions.rules.configs import ActionKind
 from models.core.base import Id, Input, JsonObject, Moment, Shape
+from models.core.documented import ID, MOMENT, TEMPORAL, TEXT, keys
 
 
 class RunAction(Input):
@@ -45,4 +48,17 @@ class ActionRunDetail(Shape):
     result: JsonObject | None
     input: JsonObject
     step_results: dict[str, StepResult]
-    metadata: JsonObject
+    metadata: Annotated[
+        JsonObject,
+        WithJsonSchema(
+            keys(
+                "temporalWorkflowId",
+                temporalWorkflowId=TEXT,
+                automationRunId=ID,
+                nodeId=TEXT,
+                scopeKey=TEXT,
+                waitingForWorkerSince=MOMENT,
+                temporal=TEMPORAL,
+            )
+        ),
+    ]

@@ -1,48 +1,64 @@
-"""The metadata of a run on the wire: how it is executed, and what it waits for (decisions C8)."""
+"""The metadata of runs and of their nodes on the wire (decisions C8).
 
-from typing import Annotated, Any
+It says how they are executed, and what they wait for.
+"""
+
+from typing import Annotated
 
 from pydantic import WithJsonSchema
 
 from models.core.base import JsonObject
+from models.core.documented import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, keys, listed
 
-_ID = {"type": "string", "format": "uuid"}
-_MOMENT = {"type": "string", "format": "date-time"}
-_TEXT = {"type": "string"}
-_COUNT = {"type": "integer"}
-
-
-def _object(required: str, **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": required.split(), "properties": properties}
-
+_WAITING = keys("nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT)
+_QUESTION = keys("key label", key=TEXT, label=TEXT, kind=TEXT, required=FLAG, options=listed(TEXT))
 
 RunMetadata = Annotated[
     JsonObject,
     WithJsonSchema(
-        _object(
+        keys(
             "temporalWorkflowId chain waiting",
-            temporalWorkflowId=_TEXT,
-            failureRunId=_ID,
-            parentRunId=_ID,
-            chain={"type": "array", "items": _ID},
-            concurrencyKey=_TEXT,
-            admittedAt=_MOMENT,
-            waitingForWorkerSince=_MOMENT,
-            waiting={
-                "type": "array",
-                "items": _object(
-                    "nodeId scopeKey reason",
-                    nodeId=_TEXT,
-                    scopeKey=_TEXT,
-                    reason=_TEXT,
-                    until=_MOMENT,
-                ),
-            },
-            progress=_object("done total", done=_COUNT, total=_COUNT),
-            trimmed={"type": "boolean"},
-            temporal=_object("workflowId", workflowId=_TEXT, uiUrl=_TEXT),
-            pageUrl=_TEXT,
+            temporalWorkflowId=TEXT,
+            failureRunId=ID,
+            parentRunId=ID,
+            chain=listed(ID),
+            concurrencyKey=TEXT,
+            admittedAt=MOMENT,
+            waitingForWorkerSince=MOMENT,
+            waiting=listed(_WAITING),
+            progress=keys("done total", done=COUNT, total=COUNT),
+            trimmed=FLAG,
+            temporal=TEMPORAL,
+            pageUrl=TEXT,
         )
     ),
 ]
 """`progress` and `trimmed` are those of one run, and in no list."""
+
+NodeRunMetadata = Annotated[
+    JsonObject,
+    WithJsonSchema(
+        keys(
+            "",
+            reused=FLAG,
+            errorCode=TEXT,
+            lastError=TEXT,
+            wait=keys(
+                "",
+                eventKey=TEXT,
+                byUrl=FLAG,
+                resumeUrl=TEXT,
+                assignees=listed(ID),
+                role=TEXT,
+                form=listed(_QUESTION),
+                required=COUNT,
+                allowEditors=FLAG,
+                decisions=listed(
+                    keys("decision at", userId=ID, decision=TEXT, comment=TEXT, at=MOMENT)
+                ),
+                resolution=TEXT,
+            ),
+        )
+    ),
+]
+"""`wait` is that of a node that waits, or waited, for an event or for people."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
-from models.automation.automation_runs.run_metadata import RunMetadata
+from models.automation.automation_runs.run_metadata import NodeRunMetadata, RunMetadata
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.moments import InputMoment
@@ -78,7 +78,7 @@ class NodeRunShape(Shape):
     error: str | None
     started_at: Moment | None
     completed_at: Moment | None
-    metadata: JsonObject
+    metadata: NodeRunMetadata
 
 
 class NodeRunAttemptShape(Shape):

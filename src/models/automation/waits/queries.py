@@ -126,11 +126,17 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
 def _shown(row: _ShownWait) -> JsonObject:
     if row.kind == NodeKind.WAIT_EVENT:
         by_url = row.terms.get("resumeUrl", True)
-        return {"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome}
-    return {
+        return _present({"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome})
+    found = {
         **{name: row.terms.get(name) for name in ("assignees", "role", "form")},
         "required": row.terms.get("required", 1),
         "allowEditors": row.terms.get("allowEditors", True),
-        "decisions": shown(read_responses(row)),
+        "decisions": [_present(one) for one in shown(read_responses(row))],
         "resolution": row.outcome,
     }
+    return _present(found)
+
+
+def _present(found: JsonObject) -> JsonObject:
+    """What has a value; on the wire the rest is absent."""
+    return {key: one for key, one in found.items() if one is not None}

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
 from models.core.keys import Key
 from models.sources.data_source_runs.rules import (
@@ -185,4 +186,4 @@ class SourceRunOverview(Shape):
     database_id: Id | None = None
     created_at: Moment
     run: SourceRunState
-    metadata: JsonObject
+    metadata: Annotated[JsonObject, WithJsonSchema(keys("", temporal=TEMPORAL))]

@@ -1,11 +1,12 @@
 """Starters and plans on the wire (interface, Starter plan; decisions C13, C18)."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from models.core.base import Id, Input, JsonObject, Nullable, Shape, example
+from models.core.documented import documented_as
 from models.data.databases.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
@@ -102,18 +103,24 @@ _PLAN: JsonObject = {
 }
 
 
+class LoosePlan(Shape):
+    """A plan that somebody else wrote: what is unknown is left out, what is too much is cut off."""
+
+    model_config = ConfigDict(extra="allow")
+
+    headline: Any = None
+    nodes: list[Any]
+
+
 class SeedDraft(Input):
     """Body of seed from a draft: a plan as the draft gives it, changed or not.
 
-    The plan is made well-formed first: what is unknown is left out, what is too much is cut off.
+    The plan is made well-formed first.
     """
 
     model_config = example({"plan": _PLAN})
 
-    plan: Annotated[
-        JsonObject,
-        Field(description="A starter plan: `headline`, and `nodes` as `StarterPlan` has them."),
-    ]
+    plan: Annotated[JsonObject, documented_as("StarterPlan", "LoosePlan")]
 
 
 class SeededDraft(Shape):

@@ -11,6 +11,7 @@ from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, Metadata
 from models.content.surfaces.shapes import SurfaceDetail
 from models.core.base import Color, Icon, Input, InputId, JsonObject, Label, Order, Shape
+from models.core.documented import documented_as
 from models.data.databases.shapes import DatabaseDetail, FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
@@ -49,7 +50,7 @@ class CreateItem(Input):
     access_mode: Annotated[AccessMode, Field(strict=False)] = AccessMode.OPEN
     metadata: Annotated[Metadata, Field(default_factory=dict)]
     workspace_id: InputId | None = None
-    content: JsonObject | None = None
+    content: Annotated[JsonObject, documented_as("SurfaceContent")] | None = None
     config: JsonObject | None = None
 
 

@@ -68,7 +68,7 @@ async def test_only_the_waits_of_the_nodes_that_are_shown_are_read(space: Space)
         one = _node_run(run_id, "loop:7")
         counting = _Counting(work.connection)
         await show_waits(counting, space.actor, [one])
-    assert one.metadata["wait"] == {"eventKey": "go", "byUrl": True, "resolution": None}
+    assert one.metadata["wait"] == {"eventKey": "go", "byUrl": True}
     assert counting.read < 1_000
 
 

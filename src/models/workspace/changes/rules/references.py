@@ -13,7 +13,7 @@ from runtime.errors import ValidationError
 
 _REF = "ref"
 NAME = r"^[a-z][a-z0-9_]{0,62}$"
-_NAMED = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[a-z0-9_]{1,63}){0,2}")
+NAMED = r"[a-z][a-z0-9_]{0,62}(\.[a-z0-9_]{1,63}){0,2}"
 
 Names = Mapping[str, Id]
 """The ids of what was made, by name."""
@@ -24,7 +24,7 @@ def is_reference(value: Any) -> TypeGuard[dict[str, str]]:
     if not (isinstance(value, dict) and value.keys() == {_REF}):
         return False
     named = value[_REF]
-    return isinstance(named, str) and _NAMED.fullmatch(named) is not None
+    return isinstance(named, str) and re.fullmatch(NAMED, named) is not None
 
 
 def named_in(value: Any) -> Iterator[str]:
