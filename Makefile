@@ -16,7 +16,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test quick explore check fix demo bench histories openapi lock clean
+.PHONY: help setup up test quick explore check fix demo bench histories openapi examples lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -71,6 +71,10 @@ histories: setup ## Record histories of the workflow branches that have none, an
 	$(BIN)/python -m tests.support.fingerprints
 
 openapi: setup ## Write openapi.json anew.
+	$(BIN)/workspace openapi > openapi.json
+
+examples: setup ## Record the examples of openapi.json anew, and write it.
+	RECORD_EXAMPLES=1 $(BIN)/pytest -n 1 tests/contract/test_examples.py -k answered
 	$(BIN)/workspace openapi > openapi.json
 
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -173,8 +173,12 @@ EXAMPLES: Mapping[str, Example] = {
     "list_legacy_imports": GET,
     "get_legacy_import": Example(ids={"runId": "openImportId"}),
     "watch_legacy_import": Example(ids={"runId": "failedImportId"}),
-    "approve_legacy_import": Example(ids={"runId": "reviewedImportId"}, body=lambda _: {}),
-    "cancel_legacy_import": Example(ids={"runId": "openImportId"}, body=lambda _: {}),
+    "approve_legacy_import": Example(
+        ids={"runId": "reviewedImportId"}, body=lambda _: {"note": "Counts compared"}
+    ),
+    "cancel_legacy_import": Example(
+        ids={"runId": "openImportId"}, body=lambda _: {"reason": "Not yet"}
+    ),
     "start_legacy_import": Example(ids={"runId": "approvedImportId"}, ends=True),
     "repeat_dry_run": Example(ids={"runId": "reviewedImportId"}, ends=True),
     "release_legacy_import": Example(ids={"runId": "finishedImportId"}, ends=True),
@@ -198,7 +202,13 @@ EXAMPLES: Mapping[str, Example] = {
     # records
     "create_record": body({"title": "New"}),
     "list_records": GET,
-    "query_records": EMPTY,
+    "query_records": body(
+        {
+            "filter": {"field": "price", "op": "gte", "value": 2},
+            "sorts": [{"field": "price", "direction": "desc"}],
+            "limit": 10,
+        }
+    ),
     "get_record": GET,
     "update_record": body({"title": "Changed"}),
     # automations
@@ -228,7 +238,7 @@ EXAMPLES: Mapping[str, Example] = {
             "parentItemId": one.ids["folderId"],
         }
     ),
-    "validate_automation": EMPTY,
+    "validate_automation": body({"triggerConfig": {"kind": "manual"}, "graph": _GRAPH}),
     "publish_automation": Example(body=lambda one: {"versionId": one.ids["versionId"]}),
     "discard_draft": Example(ids={"automationId": "draftAutomationId"}),
     "list_automation_versions": GET,
@@ -240,8 +250,8 @@ EXAMPLES: Mapping[str, Example] = {
         ids={"automationId": "scheduledAutomationId"},
         body=lambda _: {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T02:00:00Z"},
     ),
-    "run_automation": EMPTY,
-    "test_run_automation": EMPTY,
+    "run_automation": body({"triggerPayload": {"order": 17}}),
+    "test_run_automation": body({"payload": {"order": 17}, "simulate": True}),
     "run_automation_from_node": Example(
         body=lambda one: {"nodeId": "a", "automationVersionId": one.ids["versionId"]},
     ),
@@ -256,8 +266,8 @@ EXAMPLES: Mapping[str, Example] = {
     "get_run": GET,
     "watch_run": Example(works=True),
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
-    "cancel_automation_runs": Example(body=lambda _: {}, ends=True),
-    "cancel_workspace_automation_runs": Example(body=lambda _: {}, ends=True),
+    "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
+    "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),
     # nodes that wait
     "resume_node": Example(
         ids={"automationId": "waitAutomationId", "runId": "waitRunId"},
@@ -267,15 +277,15 @@ EXAMPLES: Mapping[str, Example] = {
     "publish_automation_event": body({"eventKey": "paid", "data": {"amount": 1}}),
     # webhooks and secrets
     "rotate_webhook_secret": EMPTY,
+    "call_webhook_by_get": Example(headers=lambda _: {"X-Delivery": "1"}),
     **dict.fromkeys(
         (
             "call_webhook",
-            "call_webhook_by_get",
             "call_webhook_by_put",
             "call_webhook_by_patch",
             "call_webhook_by_delete",
         ),
-        Example(headers=lambda _: {"X-Delivery": "1"}),
+        Example(headers=lambda _: {"X-Delivery": "1"}, body=lambda _: {"order": 17}),
     ),
     "list_secrets": GET,
     "put_secret": body({"value": "Hi"}),
@@ -338,7 +348,7 @@ EXAMPLES: Mapping[str, Example] = {
     "get_oauth_client_workspace_by_path": GET,
     "start_authorization": body({"provider": "github", "label": "New"}),
     "finish_authorization": Example(
-        body=lambda one: {"state": one.secrets["state"], "code": "x"}, works=True
+        body=lambda one: {name: one.secrets[name] for name in ("state", "code")}, works=True
     ),
     # actions and data sources
     "create_action": Example(
@@ -370,7 +380,7 @@ EXAMPLES: Mapping[str, Example] = {
     "get_data_source": GET,
     "update_data_source": body({"label": "Renamed"}),
     "delete_data_source": GET,
-    "refresh_data_source": EMPTY,
+    "refresh_data_source": body({"force": True}),
     "list_data_source_runs": GET,
     "get_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
     "cancel_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
@@ -427,7 +437,7 @@ EXAMPLES: Mapping[str, Example] = {
     "restore_item": GET,
     "duplicate_item": Example(ids={"itemId": "pageItemId"}),
     "search": Example(query=lambda _: {"q": "Tea"}),
-    "duplicate_database": Example(body=lambda _: {}, works=True),
+    "duplicate_database": Example(body=lambda _: {"includeRecords": True}, works=True),
     "list_database_templates": GET,
     "create_database_from_template": Example(
         body=lambda one: {"templateId": "tasks", "parentItemId": one.ids["folderId"]}
@@ -470,7 +480,9 @@ EXAMPLES: Mapping[str, Example] = {
     "create_ai_run": body({"instruction": "Add a database for suppliers."}),
     "list_ai_runs": GET,
     "get_ai_run": Example(ids={"runId": "changeId"}, private=True),
-    "reject_ai_run": Example(ids={"runId": "changeId"}, body=lambda _: {}, private=True, ends=True),
+    "reject_ai_run": Example(
+        ids={"runId": "changeId"}, body=lambda _: {"reason": "Not yet"}, private=True, ends=True
+    ),
     "apply_ai_run": Example(
         ids={"runId": "changeId"}, body=lambda _: {"dryRun": True}, private=True
     ),

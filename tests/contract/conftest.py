@@ -82,7 +82,11 @@ async def platform(  # all of it
     async with (
         dev_server() as temporal,
         running_engine(
-            _watched_database, database_url, temporal.client, store=settings.object_store
+            _watched_database,
+            database_url,
+            temporal.client,
+            store=settings.object_store,
+            providers=settings.providers,
         ),
     ):
         space = await make_space(_watched_database, keys)

@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import insert
@@ -162,7 +163,7 @@ async def _legacy_imports(made: Furnished) -> None:
     }
     written = {LegacyImportStatus.FAILED, LegacyImportStatus.CANCELLED}
     async with made.space.database.transaction() as work:
-        for name, (status, stage) in states.items():
+        for place, (name, (status, stage)) in enumerate(states.items()):
             run_id, entry_id = uuid.uuid4(), uuid.uuid4()
             run = {
                 "id": run_id,
@@ -172,7 +173,7 @@ async def _legacy_imports(made: Furnished) -> None:
                 "status": status.value,
                 "mode": "dry_run",
                 "created_by_user_id": made.space.user_id,
-                "created_at": work.now,
+                "created_at": work.now + timedelta(milliseconds=place),
                 "updated_at": work.now,
                 "completed_at": work.now if status in written else None,
             }
@@ -432,7 +433,7 @@ async def _webhooks(made: Furnished) -> None:
     made.ids["resourceImportId"] = str(uuid.uuid4())
     signing_in = {"provider": "github", "label": "Repositories"}
     started = await made.post(f"{made.space.path}/integrations/oauth/start", signing_in)
-    made.secrets["state"] = started["state"]
+    made.secrets.update(state=started["state"], code="x")
     trigger = {
         "kind": "webhook",
         "auth": "none",

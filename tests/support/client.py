@@ -27,7 +27,7 @@ class Contract:
     def __init__(self, document: Mapping[str, Any]) -> None:
         components = {
             **document["components"],
-            "schemas": _closed(document["components"]["schemas"]),
+            "schemas": closed(document["components"]["schemas"]),
         }
         self._schemas = Registry([(_DOCUMENT, {"$schema": _DIALECT, "components": components})])
         self._refusals: Mapping[str, Any] = document["components"]["responses"]
@@ -119,16 +119,16 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"{\w+}", "[^/]+", path))
 
 
-def _closed(schema: Any) -> Any:
-    """The schema with no properties beyond those it names, where it does not say otherwise."""
+def closed(schema: Any) -> Any:
+    """A schema with no properties beyond those it names, where it does not say otherwise."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [closed(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {
-        key: one if key in {"example", "examples", "default", "const", "enum"} else _closed(one)
+    found = {
+        key: one if key in {"example", "examples", "default", "const", "enum"} else closed(one)
         for key, one in schema.items()
     }
     if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
-        closed.setdefault("additionalProperties", False)
-    return closed
+        found.setdefault("additionalProperties", False)
+    return found

@@ -11,6 +11,7 @@ from api.kernel.routing import Route
 from api.reference.answers import describe_answers
 from api.reference.bindings import FILTER_KEYS, WithBindings
 from api.reference.changes import INPUTS, allow_references, operation_inputs
+from api.reference.examples import show_examples
 from api.reference.items import CONFIGS as ITEMS
 from api.reference.items import item_configs, items_by_kind
 from api.reference.kinds import ByKind
@@ -90,6 +91,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     allow_references(schemas)
     whole: dict[str, Any] = resolved(document, schemas)
     describe_answers(whole)
+    show_examples(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole
 
