@@ -22,7 +22,7 @@ SOURCES = ("record", "webhook", "failure")
 async def class_waits(platform: Platform, rounds: Rounds) -> list[Figure]:
     """Medians from accepted to begun, by source, against that of manual runs."""
     figures = {
-        source: Figure(f"{source} runs beside {QUEUED} manual ones, wait", "ms", at_most=4.0)
+        source: Figure(f"{source} runs beside {QUEUED} manual ones, wait", "ms", at_most=2.0)
         for source in SOURCES
     }
     busy = await platform.publish("Busy", THREE_QUICK)

@@ -55,7 +55,7 @@ class StartRequest(TypedDict):
     resourceId: str
     source: NotRequired[str]
     weight: NotRequired[int]
-    """The factor by which its age counts beside the other starts in its line: see `AWAITED`."""
+    """Beside the other starts in its line its age counts `weight + 1` times: see `AWAITED`."""
     traceparent: NotRequired[str]
     """Its cause, for those who follow traces."""
     restarts: NotRequired[int]
@@ -91,8 +91,8 @@ class IntentArguments(TypedDict):
 
 
 AWAITED = 2
-"""The weight of a start that a person waits for. Any other has 1, so none waits more than twice as
-long as another of its family in its workspace."""
+"""The weight of a start that a person waits for. Any other has 1, so none waits more than half as
+long again as another of its family in its workspace."""
 ANEW = 3
 """The weight of what begins anew. It holds its place among what is under way already."""
 

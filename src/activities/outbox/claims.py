@@ -235,9 +235,9 @@ def _left(heads: CTE, chosen: CTE) -> Subquery:
 
 
 def _weighed_age() -> ColumnElement[float]:
-    """The age of a row in seconds, times its weight."""
+    """The age of a row in seconds, times its weight and one more."""
     waited = func.greatest(func.extract("epoch", func.now() - outbox.c.created_at), 0)
-    return waited * cast(WEIGHT, Integer)
+    return waited * (cast(WEIGHT, Integer) + 1)
 
 
 _CLAIM = PreparedStatement(_claim_statement(), _ClaimedRow)

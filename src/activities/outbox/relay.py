@@ -7,8 +7,8 @@ No workspace and no family holds back another (ADR 0069):
 
 1. Rows stand in lines, one for each intent of each family of each workspace. A claim takes one row
    of each line in turn, and the next claim goes on with the line after the last one (claims.py).
-2. Inside a line the oldest goes first. The age of what a person waits for counts twice, so nothing
-   waits more than twice as long as something else.
+2. Inside a line the oldest goes first. The age of what a person waits for counts three times, of
+   all else twice, so nothing waits more than half as long again as something else.
 3. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
    one of a workspace while others start runs too: the lines stay in the outbox.
 4. A workspace starts no more of a family while as many as its cap are under way.

@@ -211,7 +211,7 @@ async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
     assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
 
 
-@pytest.mark.parametrize(("age", "first"), [(15, "asked for"), (25, "triggered")])
+@pytest.mark.parametrize(("age", "first"), [(13, "asked for"), (17, "triggered")])
 async def test_age_raises_urgency(quiet: Database, age: int, first: str) -> None:
     workspace_id = new_id()
     (triggered,) = await intend(quiet, workspace_id, Intent.START, 1)
