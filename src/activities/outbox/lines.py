@@ -1,7 +1,4 @@
-"""The lines of the outbox, one for each intent of each family of each workspace, and their room.
-
-Each is found by one step along the index, however many rows stand in it.
-"""
+"""The lines of the outbox, one for each intent of each family of each workspace, and their room."""
 
 from typing import Any
 
@@ -15,8 +12,6 @@ from sqlalchemy import (
     case,
     func,
     select,
-    true,
-    tuple_,
 )
 
 from activities.outbox.under_way import under_way
@@ -24,6 +19,7 @@ from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from runtime.families import Family
 from runtime.outbox import WEIGHT, Intent, outbox
+from runtime.skip_scan import distinct
 
 LINE = (outbox.c.workspace_id, outbox.c.intent, outbox.c.family)
 """The key of a line, in the order of the index."""
@@ -35,7 +31,8 @@ def lines() -> CTE:
     `until_end` may begin before one that is under way ends, `until_begin` before one begins that
     this relay has started; null for what has no bound.
     """
-    found, started, caps = _nonempty(), _started(), _caps()
+    found = distinct("found", (*LINE, WEIGHT.label("weight")))
+    started, caps = _started(), _caps()
     busy = under_way().subquery("busy")
     of_workspace = (
         select(func.count())
@@ -64,22 +61,6 @@ def lines() -> CTE:
         .outerjoin(caps, caps.c.family == found.c.family)
         .cte("lines")
     )
-
-
-def _nonempty() -> CTE:
-    order = (*LINE, WEIGHT)
-    key = (*LINE, WEIGHT.label("weight"))
-    first = select(*key).order_by(*order).limit(1).subquery()
-    found = select(*first.c).cte("found", recursive=True)
-    beyond = (
-        select(*key)
-        .where(tuple_(*order) > tuple_(*found.c))
-        .order_by(*order)
-        .limit(1)
-        .correlate(found)
-        .lateral("beyond")
-    )
-    return found.union_all(select(*beyond.c).select_from(found.join(beyond, true())))
 
 
 def _started() -> CTE:

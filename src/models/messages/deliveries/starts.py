@@ -39,6 +39,7 @@ from runtime import outbox
 from runtime.database import UnitOfWork, Work
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
+from runtime.skip_scan import distinct
 
 LINE_ROOM = 8
 """Executions at once for a receiver whose latest answer was a success; any other has one."""
@@ -61,19 +62,8 @@ class _Next(Protocol):
 
 
 def _lines(own: ColumnElement[bool]) -> CTE:
-    """The lines that deliveries wait in, each found by one step along the index."""
-    key = (_one.workspace_id, _one.channel, _one.target_id)
-    first = select(*key).where(WAITING, own).order_by(*key).limit(1).subquery()
-    line = select(*first.c).cte("line", recursive=True)
-    beyond = (
-        select(*key)
-        .where(WAITING, own, tuple_(*key) > tuple_(*line.c))
-        .order_by(*key)
-        .limit(1)
-        .correlate(line)
-        .lateral("beyond")
-    )
-    return line.union_all(select(*beyond.c).select_from(line.join(beyond, true())))
+    """The lines that deliveries wait in."""
+    return distinct("line", (_one.workspace_id, _one.channel, _one.target_id), WAITING, own)
 
 
 def _of(line: CTE, columns: Any) -> ColumnElement[bool]:

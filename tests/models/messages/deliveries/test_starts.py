@@ -1,4 +1,4 @@
-"""Which deliveries are started, when several workers look at the same time."""
+"""Starts of deliveries, when several workers look at the same time."""
 
 from datetime import timedelta
 
