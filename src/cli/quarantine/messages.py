@@ -66,14 +66,10 @@ class Execute:
 class Cancel:
     """To the process: cancel what is executed."""
 
-    cancel: bool = True
-
 
 @dataclass(frozen=True, slots=True)
 class Ready:
     """From the process: it can execute."""
-
-    ready: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +104,10 @@ class Failure:
 class Cancelled:
     """From the process: the activity was cancelled."""
 
-    cancelled: bool = True
-
 
 @dataclass(frozen=True, slots=True)
 class OutOfMemory:
     """From the process: the activity asked for more memory than there is."""
-
-    out_of_memory: bool = True
 
 
 Message: TypeAlias = (
