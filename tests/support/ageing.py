@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Table, func, insert, select
 
-from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
@@ -97,6 +97,23 @@ async def make_automation(space: Space) -> Any:
         return await work.first(statement)
 
 
+def run_row(space: Space, version: Any, **values: Any) -> dict[str, Any]:
+    """The row of a run of a version: one that succeeded now, unless `values` say otherwise."""
+    return {
+        "id": new_id(),
+        "workspace_id": space.id,
+        "automation_id": version.automation_id,
+        "automation_version_id": version.id,
+        "graph_checksum": version.checksum,
+        "status": RunStatus.SUCCEEDED.value,
+        "source": RunSource.MANUAL.value,
+        "trigger_payload": {},
+        "options": {},
+        "created_at": utc_now(),
+        **values,
+    }
+
+
 async def old_run(
     space: Space,
     version: Any,
@@ -112,17 +129,7 @@ async def old_run(
     async with space.database.transaction() as work:
         await work.execute(
             insert(automation_run).values(
-                id=run_id,
-                workspace_id=space.id,
-                automation_id=version.automation_id,
-                automation_version_id=version.id,
-                graph_checksum=version.checksum,
-                status=status,
-                source=RunSource.MANUAL.value,
-                trigger_payload={},
-                options={},
-                created_at=at,
-                completed_at=ended,
+                run_row(space, version, id=run_id, status=status, created_at=at, completed_at=ended)
             )
         )
         await work.execute(

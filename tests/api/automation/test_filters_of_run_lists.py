@@ -15,8 +15,7 @@ from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilte
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Level
 from runtime.clock import utc_now
-from runtime.ids import new_id
-from tests.support.ageing import make_automation
+from tests.support.ageing import make_automation, run_row
 from tests.support.automations import read
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -24,23 +23,6 @@ from tests.support.spaces import Space
 PAGE = 5
 MANY = 20_000
 MOST_BUFFERS = 600
-
-
-def a_run(space: Space, version: Any, **values: Any) -> dict[str, Any]:
-    return {
-        "id": new_id(),
-        "workspace_id": space.id,
-        "automation_id": version.automation_id,
-        "automation_version_id": version.id,
-        "graph_checksum": version.checksum,
-        "status": "succeeded",
-        "source": "manual",
-        "trigger_payload": {},
-        "options": {},
-        "chain": [],
-        "created_at": utc_now(),
-        **values,
-    }
 
 
 async def insert_runs(space: Space, rows: Sequence[dict[str, Any]]) -> None:
@@ -67,7 +49,7 @@ async def test_every_state_and_source_lists_the_runs_that_have_them(
     versions = [await make_automation(space) for _ in range(2)]
     begin = utc_now() - timedelta(days=1)
     rows = [
-        a_run(
+        run_row(
             space,
             dice.choice(versions),
             status=dice.choice(list(RunStatus)).value,
@@ -78,7 +60,7 @@ async def test_every_state_and_source_lists_the_runs_that_have_them(
         for _ in range(120)
     ]
     await insert_runs(space, rows)
-    await insert_runs(foreign, [a_run(foreign, await make_automation(foreign))])
+    await insert_runs(foreign, [run_row(foreign, await make_automation(foreign))])
     rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
     one = versions[0].automation_id
     lists = {
@@ -104,7 +86,7 @@ async def test_a_rare_state_or_source_is_found_without_reading_all_runs(space: S
     version = await make_automation(space)
     begin = utc_now() - timedelta(days=30)
     rows = [
-        a_run(space, version, created_at=begin + timedelta(seconds=number))
+        run_row(space, version, created_at=begin + timedelta(seconds=number))
         for number in range(MANY)
     ]
     for row in rows[:3]:

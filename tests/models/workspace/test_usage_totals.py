@@ -8,7 +8,7 @@ from models.automation.automation_runs.tables import automation_run
 from models.people.request_logs.tables import request_log
 from models.workspace.usage.totals import UsageCounter, month_of, month_totals, settle_totals
 from runtime.ids import new_id
-from tests.support.ageing import make_automation
+from tests.support.ageing import make_automation, run_row
 from tests.support.spaces import Space
 
 
@@ -89,20 +89,9 @@ async def test_a_total_of_another_month_counts_for_nothing(space: Space) -> None
 
 async def test_runs_are_counted_too(space: Space) -> None:
     version = await make_automation(space)
-    row = {
-        "workspace_id": space.id,
-        "automation_id": version.automation_id,
-        "automation_version_id": version.id,
-        "graph_checksum": version.checksum,
-        "status": "succeeded",
-        "source": "manual",
-        "trigger_payload": {},
-        "options": {},
-        "chain": [],
-    }
     async with space.database.transaction() as work:
-        for at in (MONTH, NOON):
-            await work.execute(insert(automation_run).values(**row, id=new_id(), created_at=at))
+        rows = [run_row(space, version, created_at=at) for at in (MONTH, NOON)]
+        await work.execute(insert(automation_run), rows)
     await settled(space, NOON)
     async with space.database.transaction() as work:
         work.now = NOON

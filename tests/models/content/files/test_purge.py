@@ -6,7 +6,6 @@ from uuid import UUID
 
 from sqlalchemy import delete, insert, select, update
 
-from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation_version
 from models.content.files.commands import register_file
@@ -21,7 +20,7 @@ from models.tables import metadata
 from models.workspace.targets.commands.items import create_item
 from models.workspace.targets.shapes import CreateItem, PlacedTarget
 from runtime.ids import new_id
-from tests.support.ageing import ago, purged, rows_of
+from tests.support.ageing import ago, purged, rows_of, run_row
 from tests.support.spaces import Space
 
 RESOURCE = {
@@ -80,20 +79,7 @@ async def furnish(space: Space) -> PlacedTarget:
             select(automation_version).where(automation_version.c.automation_id == automation.id)
         )
         assert version is not None
-        await work.execute(
-            insert(automation_run).values(
-                id=new_id(),
-                workspace_id=space.id,
-                automation_id=automation.id,
-                automation_version_id=version.id,
-                graph_checksum=version.checksum,
-                status=RunStatus.SUCCEEDED.value,
-                source=RunSource.MANUAL.value,
-                trigger_payload={},
-                options={},
-                created_at=work.now,
-            )
-        )
+        await work.execute(insert(automation_run).values(run_row(space, version)))
     return folder
 
 

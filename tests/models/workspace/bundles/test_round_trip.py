@@ -136,11 +136,8 @@ async def test_what_hangs_on_what_is_missing_is_left_out(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
     await furnish(space, client)
-    store = ObjectStore(settings.object_store)
-    files = _files(await exported(space, store))
-    without = {path: rows for path, rows in files.items() if not path.endswith("/items.ndjson")}
     other = await workspace()
-    findings, _ = await _imported(other, store, bundle(without))
+    findings = await _imported_without("items.ndjson", other, space, settings)
     assert findings.errors == {}
     assert ("missing_reference", "database: item_id is not in the bundle.") in findings.warnings
     hanging = {"database", "field", "record", "form", "action", "automation", "automation_version"}
@@ -151,11 +148,8 @@ async def test_a_form_whose_surface_is_missing_gets_one(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
     await furnish(space, client)
-    store = ObjectStore(settings.object_store)
-    files = _files(await exported(space, store))
-    without = {path: rows for path, rows in files.items() if not path.endswith("/surfaces.ndjson")}
     other = await workspace()
-    findings, _ = await _imported(other, store, bundle(without))
+    findings = await _imported_without("surfaces.ndjson", other, space, settings)
     assert findings.rows["form"] > 0
     async with other.database.reading() as work:
         own = select(func.count()).where(
@@ -164,14 +158,17 @@ async def test_a_form_whose_surface_is_missing_gets_one(
         assert await work.scalar(own) == findings.rows["form"]
 
 
-def _files(content: bytes) -> dict[str, bytes]:
-    """The files of a bundle, as those of the workspace that bundles of tests are of."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {
+async def _imported_without(file: str, space: Space, source: Space, settings: Settings) -> Findings:
+    """Bring in the export of another workspace, under the id of test bundles, less a file."""
+    store = ObjectStore(settings.object_store)
+    with zipfile.ZipFile(io.BytesIO(await exported(source, store))) as archive:
+        left = {
             f"workspaces/{SOURCE}/{name.split('/', 2)[2]}": archive.read(name)
             for name in archive.namelist()
-            if name.startswith("workspaces/")
+            if name.startswith("workspaces/") and not name.endswith(f"/{file}")
         }
+    findings, _ = await _imported(space, store, bundle(left))
+    return findings
 
 
 async def test_nobody_enters_a_workspace_by_a_bundle(
