@@ -14,7 +14,6 @@ import models.automation.triggers.tables
 import models.automation.waits.tables
 import models.automation.webhooks.tables
 import models.content.files.tables
-import models.content.grants.tables
 import models.content.items.tables
 import models.content.surfaces.tables
 import models.core.idempotency.tables

@@ -13,8 +13,8 @@ from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.deliveries.commands import close_delivery
 from models.messages.deliveries.rules import DeliveryStatus
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.messages.realtime_tickets.tables import realtime_ticket
 from models.people.experiments.commands import create_experiment
 from models.people.experiments.rules import TargetType

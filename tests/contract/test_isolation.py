@@ -15,8 +15,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert, literal, select, update
 
-from models.content.grants.tables import item_grant
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import ROLE_SCOPES, Level, Role, Scope
 from models.people.api_keys.rules import new_token
 from models.people.api_keys.tables import api_key

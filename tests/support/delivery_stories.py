@@ -10,8 +10,8 @@ from models.core.base import Id
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
 from models.messages.deliveries.tables import Delivery, delivery
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.messages.notifications.tables import Notification, notification
 from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member

@@ -6,10 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import insert, update
 
-from models.content.grants.tables import item_grant
 from models.content.items.commands import create_item_for
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.content.surfaces.commands.surfaces import create_surface
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.access.rules import Level

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from activities.authorizations.token_endpoint import NotAcceptedError, TokenEndpoints
 from activities.connections import ConnectionUseError, find_connected
-from activities.jobs.open_transactions import keep_open
+from activities.open_transactions import keep_open
 from models.core.base import Id
 from models.sources.authorizations.commands import store_credentials
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale

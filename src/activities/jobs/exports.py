@@ -10,9 +10,9 @@ from typing import Any
 from pydantic_core import to_json
 from typing_extensions import override
 
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from models.core.base import JsonObject
 from models.data.record_exports.commands import record_export
 from models.data.record_exports.queries import read_rows

@@ -1,7 +1,7 @@
 """What each family of jobs does; a family adds its line here."""
 
-from activities.authorizations.jobs import Exchanges, Revocations
 from activities.authorizations.token_endpoint import TokenEndpoints
+from activities.jobs.authorizations import Exchanges, Revocations
 from activities.jobs.change_applications import ChangeApplications
 from activities.jobs.database_copies import DatabaseCopies
 from activities.jobs.exports import Exports

@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import ValidationError as ShapeError
 from typing_extensions import override
 
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
 from activities.language_model.asking import LanguageModel
 from activities.language_model.prompts import DRAFT, OPERATE, described, instructed
+from activities.open_transactions import keep_open
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
 from models.core.pagination import page_request

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.provider_attempts import try_later_or_refuse
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from activities.providers.adapter import (
     MAX_LISTED,
     RETRIED,

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from activities.data_source_runs.inputs import scratch
 from activities.jobs.imported_contents import Fetched, fetch_contents
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.provider_attempts import try_later_or_refuse
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
 from activities.providers.calls import Opened, Providers, asked, in_time
 from models.content.items.commands import check_parent

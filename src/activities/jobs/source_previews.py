@@ -5,8 +5,8 @@ from pathlib import Path
 from typing_extensions import override
 
 from activities.data_source_runs.inputs import read_options_of, scratch
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from activities.sources.fetchers import Fetchers, Wanted
 from activities.sources.fetching import Fetched
 from activities.sources.reading import reading

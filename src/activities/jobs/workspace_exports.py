@@ -8,8 +8,8 @@ from pydantic_core import from_json, to_json
 from typing_extensions import override
 
 from activities.jobs.exports import StoreAwayError
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from models.core.base import Id, JsonObject
 from models.core.bundles.kinds import BundleKind
 from models.messages.jobs.tables import Job

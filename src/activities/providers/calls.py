@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from activities.jobs.open_transactions import keep_open
+from activities.open_transactions import keep_open
 from activities.providers.adapter import (
     Adapter,
     ProblemKind,

@@ -10,8 +10,7 @@ from sqlalchemy import delete, insert, select, update
 
 from models.content.files.commands import purge_files, sweep_orphans
 from models.content.files.tables import file
-from models.content.grants.tables import item_grant
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.clock import utc_now
 from runtime.ids import new_id

@@ -11,9 +11,8 @@ import pytest
 from sqlalchemy import func, insert, literal, select, text, update
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from models.content.grants.tables import item_grant
 from models.content.items.queries import closed_items
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import Level, Role, Scope
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client

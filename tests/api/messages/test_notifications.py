@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from models.core.access.rules import Role, Scope
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.messages.notifications.tables import notification
 from models.people.users.tables import app_user
 from models.people.workspaces.commands import add_member

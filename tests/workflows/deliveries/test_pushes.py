@@ -12,8 +12,8 @@ from models.messages.deliveries import rules
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.notification_preferences.commands import replace_preferences
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.shapes import ReplacePreferences
-from models.messages.notifications.rules import NotificationKind
 from models.messages.notifications.tables import Notification
 from models.messages.push_devices.commands import register_push_device
 from models.messages.push_devices.shapes import RegisterPushDevice

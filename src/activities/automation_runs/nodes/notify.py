@@ -2,8 +2,8 @@
 
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult
 from models.automation.automations.rules.graph.configs import NotifyConfig
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.people.members.queries import members_with, strangers
 from runtime.errors import NotFoundError
 

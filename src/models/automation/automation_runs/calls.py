@@ -17,8 +17,8 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.automation.automations.tables import automation, automation_version
 from models.core.base import Id, JsonObject
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.outbox import StartRequest

@@ -22,8 +22,8 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.core.base import Id, JsonObject
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.ids import parse_id

@@ -13,8 +13,8 @@ from models.automation.automations.rules.triggers.subscriptions import RECORD_TR
 from models.automation.automations.tables import automation, automation_version
 from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 

@@ -11,8 +11,8 @@ from models.automation.automations.tables import automation
 from models.automation.waits.store import find_wait, read_responses
 from models.core.access.rules import Role
 from models.core.base import Id
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.people.members.queries import members_with
 from runtime.database import UnitOfWork
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Select, select
 
-from models.content.grants.tables import item_grant
 from models.content.items.joins import live_item_of
+from models.content.items.tables import item_grant
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import USER, Stage

@@ -7,13 +7,13 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.grants.queries import item_access
 from models.content.grants.shapes import ItemAccess, ReplaceAccess
-from models.content.grants.tables import item_grant
 from models.content.items.queries import find_item
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind, about
+from models.messages.notifications.rules import about
 from models.people.members.queries import strangers
 from models.people.users.queries import display_name
 from runtime.database import UnitOfWork

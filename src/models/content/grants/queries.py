@@ -5,8 +5,7 @@ from typing import Protocol
 from sqlalchemy import select
 
 from models.content.grants.shapes import GrantBody, ItemAccess, LevelName
-from models.content.grants.tables import item_grant
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.people.members.queries import members_of

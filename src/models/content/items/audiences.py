@@ -7,10 +7,9 @@ from typing import Any, Protocol
 from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, case, func, select
 from sqlalchemy.dialects.postgresql import array
 
-from models.content.grants.tables import item_grant
 from models.content.items.queries import placed_items
 from models.content.items.rules import AccessMode
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
 from models.core.base import Id
 from runtime.database import Work

@@ -22,10 +22,9 @@ from sqlalchemy import (
     select,
 )
 
-from models.content.grants.tables import item_grant
 from models.content.items.rules import TRASH_DAYS, AccessMode
 from models.content.items.shapes import ItemDetail
-from models.content.items.tables import ItemRow, item
+from models.content.items.tables import ItemRow, item, item_grant
 from models.content.items.tree import live, subtree
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level

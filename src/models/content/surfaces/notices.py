@@ -11,8 +11,9 @@ from models.content.surfaces.rules.references import references
 from models.content.surfaces.tables import Surface, SurfaceComment, surface_comment
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify, notify_each
-from models.messages.notifications.rules import NotificationKind, about
+from models.messages.notifications.rules import about
 from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 

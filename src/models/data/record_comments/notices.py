@@ -10,8 +10,9 @@ from models.data.databases.tables import database
 from models.data.record_comments.queries import of_record
 from models.data.record_comments.tables import RecordComment, record_comment
 from models.data.records.tables import record
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify_each
-from models.messages.notifications.rules import NotificationKind, about
+from models.messages.notifications.rules import about
 from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 

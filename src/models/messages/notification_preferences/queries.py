@@ -6,10 +6,10 @@ from sqlalchemy import Select, func, select
 
 from models.core.access.rules import Principal
 from models.core.base import Id
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.rules import Choices, NoticeChannel, wants
 from models.messages.notification_preferences.shapes import Channels, Preferences
 from models.messages.notification_preferences.tables import notification_preference
-from models.messages.notifications.rules import NotificationKind
 from models.messages.push_devices.tables import push_device
 from runtime.database import UnitOfWork
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from models.messages.notifications.rules import NotificationKind
+from models.messages.notification_preferences.kinds import NotificationKind
 
 
 class NoticeChannel(StrEnum):

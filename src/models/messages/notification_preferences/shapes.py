@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Input, Shape, example
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.rules import Choices
-from models.messages.notifications.rules import NotificationKind
 
 Kind = Annotated[NotificationKind, Field(strict=False)]
 

@@ -17,9 +17,10 @@ from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.queries import Listener, listeners
 from models.messages.notification_preferences.rules import NoticeChannel, wants
-from models.messages.notifications.rules import ACTS, NotificationKind
+from models.messages.notifications.rules import ACTS
 from models.messages.notifications.shapes import (
     ArchiveNotifications,
     MarkRead,

@@ -1,22 +1,6 @@
-"""Kinds of notification (decisions C13)."""
+"""Acts of members among the kinds of notification, and the length of a title."""
 
-from enum import StrEnum
-
-
-class NotificationKind(StrEnum):
-    MENTION = "mention"
-    COMMENT = "comment"
-    ASSIGNMENT = "assignment"
-    APPROVAL_REQUEST = "approval_request"
-    AUTOMATION_FAILED = "automation_failed"
-    AUTOMATION_LOOP = "automation_loop"
-    DATA_SOURCE_FAILED = "data_source_failed"
-    IMPORT_FINISHED = "import_finished"
-    LEGACY_IMPORT = "legacy_import"
-    SHARE = "share"
-    TIMER_DONE = "timer_done"
-    SYSTEM = "system"
-
+from models.messages.notification_preferences.kinds import NotificationKind
 
 ACTS = frozenset(
     {

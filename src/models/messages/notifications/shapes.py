@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
-from models.messages.notifications.rules import NotificationKind
+from models.messages.notification_preferences.kinds import NotificationKind
 
 MAX_NAMED = 500
 

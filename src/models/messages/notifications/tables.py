@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.notifications.rules import NotificationKind
+from models.messages.notification_preferences.kinds import NotificationKind
 from runtime.schema import Timestamp, one_of, table_of
 
 

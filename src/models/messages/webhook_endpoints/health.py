@@ -6,8 +6,8 @@ from models.core.access.rules import MANAGERS
 from models.core.base import Id
 from models.messages.deliveries.commands import give_up_waiting
 from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
 from models.messages.webhook_endpoints.tables import webhook_endpoint
 from models.people.members.queries import members_with

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from models.core.access.rules import Role
 from models.core.base import JsonObject
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind, about
+from models.messages.notifications.rules import about
 from models.people.members.queries import longest_workspace, members_with
 from models.workspace.legacy_imports.queries import entries_of
 from models.workspace.legacy_imports.rules import LegacyImportStatus

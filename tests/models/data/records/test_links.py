@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import func, select
 
-from models.content.grants.tables import item_grant
-from models.content.items.tables import item
+from models.content.items.tables import item, item_grant
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.records.commands.records import update_record

@@ -11,8 +11,9 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.rules.write.writes import Planned
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify_each
-from models.messages.notifications.rules import NotificationKind, about
+from models.messages.notifications.rules import about
 from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 from runtime.ids import parse_id

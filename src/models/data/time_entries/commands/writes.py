@@ -28,8 +28,8 @@ from models.data.time_entries.rules.kinds import (
 from models.data.time_entries.rules.times import Times, milliseconds
 from models.data.time_entries.tables import TimeEntry, time_entry
 from models.messages.events.commands import time_entry_completed
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.people.users.queries import display_name_of
 from models.people.workspaces.queries import workspace_name_of
 from runtime import outbox

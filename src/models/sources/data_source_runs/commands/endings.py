@@ -9,8 +9,8 @@ from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.messages.events.commands import data_source_finished
+from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.commands.staging import unstage

@@ -7,8 +7,8 @@ from activities.authorizations.token_endpoint import (
     TokenEndpoints,
     UnansweredError,
 )
-from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
+from activities.open_transactions import keep_open
 from models.core.base import JsonObject
 from models.messages.jobs.commands import forget_input
 from models.messages.jobs.queries import job_actor
