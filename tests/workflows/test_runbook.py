@@ -18,8 +18,8 @@ from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
+from models.sources.data_source_overviews.queries import get_data_source
 from models.sources.data_sources.commands import create_data_source
-from models.sources.data_sources.queries import get_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from runtime.families import Family, Queue
 from runtime.outbox import outbox

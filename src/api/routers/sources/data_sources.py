@@ -2,11 +2,11 @@
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
-from models.sources.data_sources import commands, previews, queries
+from models.sources.data_source_overviews import queries
+from models.sources.data_source_overviews.shapes import DataSourceDetail, DataSourceList
+from models.sources.data_sources import commands, previews
 from models.sources.data_sources.shapes import (
     CreateDataSource,
-    DataSourceDetail,
-    DataSourceList,
     DataSourcePreview,
     PreviewDataSource,
     UpdateDataSource,
@@ -38,7 +38,8 @@ async def create_data_source(request: ApiRequest, body: CreateDataSource) -> Dat
 
     Without `targetDatabaseId` a database is made for its rows, which needs databases:write too.
     """
-    return Data(await commands.create_data_source(request.work, request.actor, body))
+    created = await commands.create_data_source(request.work, request.actor, body)
+    return Data(await queries.detail(request.work, created))
 
 
 @router.get(DATA_SOURCES, access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW))
@@ -68,18 +69,18 @@ async def update_data_source(
     With the header `If-Match: <updatedAt>` one that was changed since is left as it is.
     """
     data_source_id = request.ids["dataSourceId"]
-    return Data(
-        await commands.update_data_source(
-            request.work, request.actor, data_source_id, body, expected
-        )
+    updated = await commands.update_data_source(
+        request.work, request.actor, data_source_id, body, expected
     )
+    return Data(await queries.detail(request.work, updated))
 
 
 @router.delete(DATA_SOURCE, access=WRITE)
 async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
     data_source_id = request.ids["dataSourceId"]
-    return Data(await commands.delete_data_source(request.work, request.actor, data_source_id))
+    deleted = await commands.delete_data_source(request.work, request.actor, data_source_id)
+    return Data(await queries.detail(request.work, deleted))
 
 
 @router.post(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence, Set
 from datetime import datetime
 
+from pydantic.alias_generators import to_camel
 from sqlalchemy import insert, update
 
 from models.content.files.queries import readable_file
@@ -25,7 +26,7 @@ from models.data.databases.queries import require_edit
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.databases.shapes import CreateDatabase, CreateField
 from models.sources.connections.queries import get_connection
-from models.sources.data_sources.queries import find_data_source, get_data_source
+from models.sources.data_sources.queries import DataSourceRow, find_data_source
 from models.sources.data_sources.rules.configs import (
     CONFIGS,
     DataSourceKind,
@@ -35,7 +36,7 @@ from models.sources.data_sources.rules.configs import (
 from models.sources.data_sources.rules.connection_uses import check_use
 from models.sources.data_sources.rules.shown_credentials import restored_config
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
-from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
+from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -44,7 +45,7 @@ from runtime.ids import new_id, parse_id
 
 async def create_data_source(
     work: UnitOfWork, actor: Actor, body: CreateDataSource
-) -> DataSourceDetail:
+) -> DataSourceRow:
     """A new data source with its item, and a database for its rows unless one is named.
 
     Raises `NotFoundError` for what the body names and the actor does not see, `DeniedError`
@@ -82,7 +83,7 @@ async def create_data_source(
     settings = _columns(body, CreateDataSource.model_fields.keys())
     await work.execute(insert(data_source).values({**settings, **values}))
     await follow(work, DATA_SOURCE_SCHEDULES, data_source_id)
-    return await get_data_source(work, actor.workspace_id, data_source_id)
+    return await find_data_source(work, actor.workspace_id, data_source_id)
 
 
 async def update_data_source(
@@ -91,7 +92,7 @@ async def update_data_source(
     data_source_id: Id,
     body: UpdateDataSource,
     expected: datetime | None = None,
-) -> DataSourceDetail:
+) -> DataSourceRow:
     """Change what the body names; `expected` is the `updatedAt` last read.
 
     Raises what `create_data_source` raises, and `ConflictError` when the data source is no longer
@@ -128,39 +129,37 @@ async def update_data_source(
     if body.model_fields_set & _SCHEDULING:
         had_one = "schedule" in body.model_fields_set
         await follow(work, DATA_SOURCE_SCHEDULES, data_source_id, had_one=had_one)
-    return await get_data_source(work, actor.workspace_id, data_source_id)
+    return await find_data_source(work, actor.workspace_id, data_source_id)
 
 
-async def delete_data_source(
-    work: UnitOfWork, actor: Actor, data_source_id: Id
-) -> DataSourceDetail:
+async def delete_data_source(work: UnitOfWork, actor: Actor, data_source_id: Id) -> DataSourceRow:
     """Put a data source into the trash and return it as it was; its target stays.
 
     Raises `NotFoundError`.
     """
-    found = await get_data_source(work, actor.workspace_id, data_source_id)
+    found = await find_data_source(work, actor.workspace_id, data_source_id)
     await trash_item(work, actor, found.item_id)
     return found
 
 
 async def copy_data_source(
     work: UnitOfWork, actor: Actor, data_source_id: Id, title: str, parent_item_id: Id | None
-) -> DataSourceDetail:
+) -> DataSourceRow:
     """A second data source that would fill the same database; it is disabled.
 
     Raises what `create_data_source` raises.
     """
-    found = await get_data_source(work, actor.workspace_id, data_source_id)
-    stored = await find_data_source(work, actor.workspace_id, data_source_id)
-    kept = found.model_dump(mode="json", by_alias=True, include=_COPIED)
-    given = {**kept, "config": stored.config, "label": title, "enabled": False}
+    found = await find_data_source(work, actor.workspace_id, data_source_id)
+    kept = {to_camel(name): getattr(found, name) for name in _COPIED}
+    given = {**kept, "label": title, "enabled": False}
     if parent_item_id is not None:
         given["parentItemId"] = str(parent_item_id)
     return await create_data_source(work, actor, read_part(CreateDataSource, given, "dataSource"))
 
 
-_COPIED = {
+_COPIED = (
     "kind",
+    "config",
     "fields",
     "target_database_id",
     "key_fields",
@@ -168,7 +167,7 @@ _COPIED = {
     "removed_rows",
     "removal_guard_percent",
     "schedule",
-}
+)
 
 
 _WRITING = frozenset(

@@ -1,20 +1,14 @@
 """Reading data sources."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_item_of
-from models.content.items.queries import closed_items, placement_of
-from models.core.access.rules import Actor
+from models.content.items.queries import placement_of
 from models.core.base import Id, JsonObject
-from models.core.credentials import hidden
-from models.core.pagination import PageRequest
-from models.core.schedules.shapes import PassedOver
-from models.sources.data_source_runs.queries import latest_runs
-from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -47,19 +41,12 @@ class DataSourceRow(Protocol):
     enabled: bool
     created_by_user_id: Id | None
     created_at: datetime
-
-
-async def get_data_source(
-    work: UnitOfWork, workspace_id: Id, data_source_id: Id
-) -> DataSourceDetail:
-    """A data source. Raises `NotFoundError`."""
-    found = await find_data_source(work, workspace_id, data_source_id)
-    return (await _shown(work, workspace_id, [found]))[0]
+    updated_at: datetime
 
 
 async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> DataSourceRow:
     """A data source with its label. Raises `NotFoundError`."""
-    statement = _data_sources(workspace_id).where(data_source.c.id == data_source_id)
+    statement = data_sources_of(workspace_id).where(data_source.c.id == data_source_id)
     found = await work.first(statement, of=DataSourceRow)
     if found is None:
         raise NotFoundError("data source")
@@ -112,38 +99,8 @@ def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> 
     )
 
 
-async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
-    """The data sources the actor sees, newest first."""
-    statement = _data_sources(actor.workspace_id).where(
-        data_source.c.item_id.not_in(select(closed_items(actor).c.id))
-    )
-    shown = await page.descending(
-        work, statement, data_source.c.created_at, data_source.c.id, of=DataSourceRow
-    )
-    details = await _shown(work, actor.workspace_id, shown.items)
-    return DataSourceList(data_sources=details, cursor=shown.cursor)
-
-
-async def _shown(
-    work: UnitOfWork, workspace_id: Id, rows: Sequence[DataSourceRow]
-) -> list[DataSourceDetail]:
-    """Data sources with their newest runs and when they are refreshed next."""
-    latest = await latest_runs(work, workspace_id, [row.id for row in rows])
-    details = [DataSourceDetail.model_validate(row) for row in rows]
-    for detail, row in zip(details, rows, strict=True):
-        detail.config = hidden(row.config)
-        if row.schedule is not None:
-            skipped = row.skipped_fires + row.joined_fires
-            detail.passed_over = PassedOver(skipped=skipped, missed=row.missed_fires)
-        run = latest.get(detail.id)
-        if run is not None:
-            detail.latest_run = run
-            detail.latest_status = run.status
-            detail.last_run_at = run.created_at
-    return details
-
-
-def _data_sources(workspace_id: Id) -> Select[Any]:
+def data_sources_of(workspace_id: Id) -> Select[Any]:
+    """The `DataSourceRow` of each data source outside the trash."""
     return (
         select(data_source, ITEM.title.label("label"))
         .join(*live_item_of(data_source))

@@ -4,13 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
-from models.core.documented import documented_as
+from models.core.base import Input, InputId, JsonObject, Label, Shape
 from models.core.keys import Key
-from models.core.schedules.shapes import PassedOver
 from models.data.databases.rules.kinds import FieldKind
-from models.sources.data_source_runs.rules import DataSourceRunStatus
-from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_sources.rules.configs import (
     DataSourceKind,
     FieldMapping,
@@ -66,38 +62,6 @@ class UpdateDataSource(Input):
     removal_guard_percent: _Percent = 30
     schedule: Schedule | None = None
     enabled: bool = True
-
-
-class DataSourceDetail(Shape):
-    """A data source with its newest run."""
-
-    id: Id
-    workspace_id: Id
-    item_id: Id
-    key: str
-    label: str
-    kind: DataSourceKind
-    config: JsonObject
-    fields: list[Annotated[JsonObject, documented_as("FieldMapping")]]
-    target_database_id: Id | None
-    key_fields: list[str]
-    write_mode: WriteMode
-    removed_rows: RemovedRows
-    removal_guard_percent: int
-    schedule: Annotated[JsonObject, documented_as("Schedule")] | None
-    enabled: bool
-    latest_run: DataSourceRunDetail | None = None
-    latest_status: DataSourceRunStatus | None = None
-    last_run_at: Moment | None = None
-    next_run_at: Moment | None = None
-    passed_over: PassedOver | None = None
-    created_at: Moment
-    updated_at: Moment
-
-
-class DataSourceList(Shape):
-    data_sources: list[DataSourceDetail]
-    cursor: Nullable[str]
 
 
 class PreviewDataSource(Input):

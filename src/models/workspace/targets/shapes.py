@@ -15,7 +15,7 @@ from models.core.documented import documented_as
 from models.data.databases.shapes import DatabaseDetail, FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
-from models.sources.data_sources.shapes import DataSourceDetail
+from models.sources.data_source_overviews.shapes import DataSourceDetail
 from models.sources.mounts.shapes import MountDetail
 
 TargetDetail = (

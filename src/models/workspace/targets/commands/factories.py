@@ -26,6 +26,7 @@ from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
 from models.data.views.commands.views import create_item_view
 from models.data.views.queries import get_view
+from models.sources.data_source_overviews.queries import detail as data_source_detail
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from models.sources.mounts.commands.mounts import create_mount
@@ -147,7 +148,7 @@ async def _data_source(creation: Creation) -> tuple[Id, TargetDetail]:
     body = creation.target_body(CreateDataSource)
     with within("config"):
         made = await create_data_source(creation.work, creation.actor, body)
-    return made.item_id, made
+    return made.item_id, await data_source_detail(creation.work, made)
 
 
 async def _action(creation: Creation) -> tuple[Id, TargetDetail]:

@@ -1,0 +1,1 @@
+"""Data sources as they are shown: each with its newest run."""
