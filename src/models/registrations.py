@@ -5,8 +5,10 @@ does so; tests call it once for the session. A noun that must hear of what happe
 its line here.
 """
 
+from models.automation.action_runs.closing import cancel_runs_of
 from models.automation.actions.queries import check_visible
 from models.automation.automation_runs.canaries import AutomationVersions
+from models.automation.automation_runs.handlers import on_run_end
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
@@ -43,6 +45,7 @@ def register_models() -> None:
     register_reference("database", seen_databases)
     register_reference("record", seen_records)
     register_reference("view", seen_views)
+    on_run_end(cancel_runs_of)
     find_viewers_with(viewers_among)
     find_lost_workers_with(lost_since)
     check_reference_with(FieldKind.BUTTON, check_visible)

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import Select, func, select
 
-from models.automation.action_runs.closing import cancel_runs_of
 from models.automation.automation_runs import slots
+from models.automation.automation_runs.handlers import runs_ended
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
@@ -66,7 +66,7 @@ async def cancel_runs(
     )
     cancelled = sorted(row.id for row in closed)
     await close_nodes(work, cancelled)
-    await cancel_runs_of(work, workspace_id, cancelled)
+    await runs_ended(work, workspace_id, cancelled)
     started = [row.id for row in closed if _may_have_started(row)]
     await lifecycle.cancel_executions(work, Family.AUTOMATION_RUN, workspace_id, started)
     freed = {(row.automation_id, row.concurrency_key) for row in closed if row.concurrency_key}
@@ -77,7 +77,7 @@ async def cancel_runs(
 
 async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
     """Cancel the runs, of automations and of actions, that a run which has ended waited for."""
-    await cancel_runs_of(work, workspace_id, [run_id])
+    await runs_ended(work, workspace_id, [run_id])
     children = await work.rows(
         select(_run.id).where(
             _run.workspace_id == workspace_id,

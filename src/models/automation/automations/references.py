@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from sqlalchemy import Select, String, Table, cast, literal, select, union_all
+from sqlalchemy import Select, String, cast, literal, select, union_all
 
-from models.automation.actions.tables import action
 from models.automation.automations.rules.graph.catalog import (
     Noun,
     ReferenceCatalog,
@@ -92,9 +91,12 @@ async def _existing(
         return {}
     named = sorted(ids)
     forms = live_items(workspace_id, ITEM.id).where(ITEM.kind == ItemKind.FORM, ITEM.id.in_(named))
+    actions = live_items(workspace_id, ITEM.target_id.label("id")).where(
+        ITEM.kind == ItemKind.ACTION, ITEM.target_id.in_(named)
+    )
     existing = {
-        Noun.ACTION: _placed(action, workspace_id, named),
-        Noun.AUTOMATION: _placed(automation, workspace_id, named),
+        Noun.ACTION: actions,
+        Noun.AUTOMATION: _automations(workspace_id, named),
         Noun.CONNECTION: existing_connections(workspace_id, named),
         Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
         Noun.ENDPOINT: existing_endpoints(workspace_id, named),
@@ -114,13 +116,9 @@ async def _existing(
     return {noun: frozenset(known) for noun, known in found.items()}
 
 
-def _placed(table: Table, workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
-    """Those of the ids that a table has, with items outside the trash."""
+def _automations(workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
     return (
-        select(table.c.id)
-        .join(*live_item_of(table))
-        .where(
-            table.c.workspace_id == workspace_id,
-            table.c.id.in_(ids),
-        )
+        select(automation.c.id)
+        .join(*live_item_of(automation))
+        .where(automation.c.workspace_id == workspace_id, automation.c.id.in_(ids))
     )
