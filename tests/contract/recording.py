@@ -7,7 +7,7 @@ of the furnished workspace keeps its name, so that a body can be sent to another
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,23 @@ def shown_answer(value: Any, made: Furnished, operation: str, sent: Any) -> Any:
     return answer.fixed(_replaced(value, named))
 
 
-def shape(value: Any) -> Any:
-    """The shape of a value: its keys, and the types of what stands there."""
-    if isinstance(value, dict):
-        return {key: shape(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [shape(part) for part in value]
-    return "number" if type(value) in {int, float} else type(value).__name__
+def deviations(found: Any, example: Any, path: str = "") -> Iterator[str]:
+    """Where a value has another shape than the one that is shown; null is one of every shape."""
+    if isinstance(found, dict) and isinstance(example, dict):
+        yield from (f"{path}.{key}" for key in found.keys() ^ example.keys())
+        for key in found.keys() & example.keys():
+            yield from deviations(found[key], example[key], f"{path}.{key}")
+    elif isinstance(found, list) and isinstance(example, list):
+        if len(found) != len(example):
+            yield f"{path}: {len(found)} elements"
+        for one, other in zip(found, example, strict=False):
+            yield from deviations(one, other, f"{path}[]")
+    elif None not in (found, example) and _kind(found) != _kind(example):
+        yield f"{path}: {found}"
+
+
+def _kind(value: Any) -> type[Any]:
+    return float if type(value) is int else type(value)
 
 
 def _named(made: Furnished) -> Mapping[str, str]:
