@@ -24,7 +24,7 @@ from runtime.database import UnitOfWork
 async def asks(  # where a node is
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, node_id: str, scope_key: str
 ) -> bool:
-    """Whether a node that waits asks this actor to decide."""
+    """Tell whether a node that waits asks this actor to decide."""
     row = await work.first(
         select(run_wait.c.kind, run_wait.c.terms)
         .join(automation_run, automation_run.c.id == run_wait.c.run_id)
@@ -58,7 +58,7 @@ async def node_status(
 
 @dataclass(frozen=True, slots=True)
 class RunGraph:
-    """What a run executes: its plan, and its nodes by id as they were saved."""
+    """The executed graph of a run: its plan, and its nodes by id as they were saved."""
 
     plan: Plan
     nodes: dict[str, JsonObject]
@@ -138,5 +138,5 @@ def _shown(row: _ShownWait) -> JsonObject:
 
 
 def _present(found: JsonObject) -> JsonObject:
-    """What has a value; on the wire the rest is absent."""
+    """The keys that have a value; on the wire the rest is absent."""
     return {key: one for key, one in found.items() if one is not None}

@@ -105,7 +105,7 @@ class Item(SQLModel, table=True):
 
 
 class ItemGrant(SQLModel, table=True):
-    """What one member may do with one item and what is below it; `level` is that of `Level`."""
+    """The rights of one member on an item and on all below it; `level` is that of `Level`."""
 
     __tablename__ = "item_grant"
     __table_args__ = (
