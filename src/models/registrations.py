@@ -9,6 +9,8 @@ from models.automation.action_runs.closing import cancel_runs_of
 from models.automation.actions.queries import check_visible
 from models.automation.automation_runs.canaries import AutomationVersions
 from models.automation.automation_runs.handlers import on_run_end
+from models.automation.automation_runs.queries import last_triggered_at
+from models.automation.automations.last_runs import find_last_run_with
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
@@ -46,6 +48,7 @@ def register_models() -> None:
     register_reference("record", seen_records)
     register_reference("view", seen_views)
     on_run_end(cancel_runs_of)
+    find_last_run_with(last_triggered_at)
     find_viewers_with(viewers_among)
     find_lost_workers_with(lost_since)
     check_reference_with(FieldKind.BUTTON, check_visible)

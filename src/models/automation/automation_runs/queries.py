@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import ColumnElement, Select, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
@@ -41,6 +41,17 @@ def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None)
     return select(_run.id).where(
         _run.workspace_id == workspace_id,
         *RunFilter(since=since, until=until).conditions(),
+    )
+
+
+def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The column of the time at which the last run of an automation was accepted; no test run."""
+    return (
+        select(_run.created_at)
+        .where(_run.automation_id == automation_id, _run.source != RunSource.TEST)
+        .order_by(_run.created_at.desc())
+        .limit(1)
+        .scalar_subquery()
     )
 
 

@@ -12,9 +12,8 @@ from sqlalchemy import (
     select,
 )
 
-from models.automation.automation_runs.rules import RunSource
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.graphs import compile_in
+from models.automation.automations.last_runs import last_triggered_at
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.credentials import written
@@ -177,16 +176,6 @@ def _graph_of(version: FromClause) -> ColumnElement[bool]:
 
 
 def _summaries(workspace_id: Id) -> Select[Any]:
-    triggered = (
-        select(automation_run.c.created_at)
-        .where(
-            automation_run.c.automation_id == automation.c.id,
-            automation_run.c.source != RunSource.TEST,
-        )
-        .order_by(automation_run.c.created_at.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
     return (
         select(
             automation.c.id,
@@ -207,7 +196,7 @@ def _summaries(workspace_id: Id) -> Select[Any]:
                 automation.c.draft_version_id.is_not(None),
                 current.c.checksum.is_distinct_from(published.c.checksum),
             ).label("has_unpublished_changes"),
-            triggered.label("last_triggered_at"),
+            last_triggered_at(automation.c.id).label("last_triggered_at"),
         )
         .join(*live_item_of(automation))
         .outerjoin(
