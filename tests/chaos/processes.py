@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +86,53 @@ class Workers:
         assert [line for worker in self._started for line in without_owner(worker.log())] == []
 
 
-@dataclass(frozen=True, slots=True)
 class Up:
-    """A running `workspace up`."""
+    """A `workspace up` on free ports, which is killed and started again."""
 
-    state: StateDir
+    def __init__(self, directory: Path) -> None:
+        self.state = StateDir(directory / "state")
+        self._output = directory / "up.log"
+        self._supervisor: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it and wait until all of it is ready."""
+        ports = ["--port=0", "--temporal-port=0", "--ui-port=0"]
+        environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"} | {
+            "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
+            "WORKSPACE_RATE_LIMIT_KEY": "0",
+            "WORKSPACE_RATE_LIMIT_RUN_START": "0",
+        }
+        # One that was killed has left its own.
+        self.state.connection.unlink(missing_ok=True)
+        with self._output.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "cli.main", "up", f"--state-dir={self.state.root}", *ports),
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._supervisor = process
+
+        async def is_up() -> bool:
+            assert process.returncode is None, _text(self._output)
+            return self.connection is not None
+
+        await eventually(is_up, what="the platform's start")
+
+    async def stop(self) -> None:
+        """End it cleanly."""
+        if self._supervisor is not None:
+            await _end(self._supervisor)
+
+    async def kill_supervisor(self, *, with_children: bool) -> None:
+        """SIGKILL to the process that nobody supervises, and to all that it started."""
+        assert self._supervisor is not None, "it runs"
+        children = psutil.Process(self._supervisor.pid).children(recursive=True)
+        self._supervisor.kill()
+        await self._supervisor.wait()
+        for child in children if with_children else ():
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
 
     @property
     def connection(self) -> Mapping[str, Any] | None:
@@ -109,10 +150,10 @@ class Up:
         """SIGKILL one of its children, once it is there; the number of the process that died."""
 
         async def is_there() -> bool:
-            return self._pid(name) != 0
+            return self.pid(name) != 0
 
         await eventually(is_there, what=f"the start of {name}")
-        pid = self._pid(name)
+        pid = self.pid(name)
         os.kill(pid, signal.SIGKILL)
         return pid
 
@@ -120,7 +161,7 @@ class Up:
         """Wait until another process has taken the place of a dead one."""
 
         async def is_replaced() -> bool:
-            return self._pid(name) not in {0, pid}
+            return self.pid(name) not in {0, pid}
 
         await eventually(is_replaced, what=f"the return of {name}")
 
@@ -132,7 +173,8 @@ class Up:
 
         await eventually(is_working, what="a worker that is ready")
 
-    def _pid(self, name: str) -> int:
+    def pid(self, name: str) -> int:
+        """The number of a child; 0 while there is none."""
         with suppress(FileNotFoundError, ValueError):
             return int(json.loads((self.state.pids / f"{name}.json").read_text())["pid"])
         return 0
@@ -140,34 +182,14 @@ class Up:
 
 @asynccontextmanager
 async def running_up(directory: Path) -> AsyncIterator[Up]:
-    """`workspace up` on free ports, until the block ends; it ends itself cleanly."""
-    state = StateDir(directory / "state")
-    options = [f"--state-dir={state.root}", "--port=0", "--temporal-port=0", "--ui-port=0"]
-    environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"} | {
-        "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
-        "WORKSPACE_RATE_LIMIT_KEY": "0",
-        "WORKSPACE_RATE_LIMIT_RUN_START": "0",
-    }
-    output = directory / "up.log"
-    with output.open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "cli.main", "up", *options),
-            env=environment,
-            stdout=log,
-            stderr=log,
-        )
+    """`workspace up` until the block ends; it ends itself cleanly."""
+    up = Up(directory)
     try:
-        up = Up(state)
-
-        async def is_up() -> bool:
-            assert process.returncode is None, _text(output)
-            return up.connection is not None
-
-        await eventually(is_up, what="the platform's start")
+        await up.start()
         yield up
-        assert without_owner(_text(state.log("worker"))) == []
+        assert without_owner(_text(up.state.log("worker"))) == []
     finally:
-        await _end(process)
+        await up.stop()
 
 
 def _text(path: Path) -> str:

@@ -4,7 +4,9 @@ import asyncio
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
@@ -12,18 +14,22 @@ from io import StringIO
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 from rich.console import Console
 
-from cli.supervisor.children import Service, clear_strays
+from cli.supervisor.children import Child, Service, clear_strays
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object, write_private
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.schema import is_current
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
 from cli.supervisor.temporal import temporal_service
 from runtime.exit_codes import PREDECESSOR
 from tests.support.patience import ENOUGH
+from tests.support.postgres import migrated_database
 
 STAY = "import time; time.sleep(600)"
 STUBBORN = (
@@ -229,17 +235,54 @@ async def test_strays_are_ended_and_strangers_are_not(state: StateDir) -> None:
         sys.executable, "-c", STAY, start_new_session=True
     )
     started = psutil.Process(stray.pid).create_time()
-    record = {"startedAt": started, "stopSignal": int(signal.SIGTERM)}
+    record = {"startedAt": started, "straySignal": int(signal.SIGTERM)}
     write_private(state.pids / "api.json", record | {"pid": stray.pid})
     # The number of a process that has ended was given to another one.
     write_private(state.pids / "worker.json", record | {"pid": stranger.pid, "startedAt": 1.0})
     write_private(state.pids / "temporal.json", record | {"pid": 2**22 + 1})
-    assert await asyncio.to_thread(clear_strays, state, ["worker", "api", "temporal"]) == ["api"]
+    assert await asyncio.to_thread(clear_strays, state) == ["api"]
     assert await stray.wait() == -signal.SIGTERM
     assert stranger.returncode is None
     assert list(state.pids.iterdir()) == []
     stranger.kill()
     await stranger.wait()
+
+
+async def test_strays_that_are_deaf_or_slow_cost_no_more_than_the_slowest_of_them(
+    state: StateDir,
+) -> None:
+    slow = "import signal, sys, time; signal.signal(15, lambda *_: (time.sleep(1), sys.exit()))\n"
+    codes = {"a": STUBBORN, "b": STUBBORN, "c": f"{slow}print('deaf', flush=True)\n{STAY}"}
+    running = []
+    for name, code in codes.items():
+        made = service(name, code)
+        if name == "c":
+            made = replace(made, stray_signal=signal.SIGTERM)
+        running.append(await Child.start(made, state))
+    await eventually(lambda: all("deaf" in state.log(name).read_text() for name in codes))
+    began = time.monotonic()
+    assert await asyncio.to_thread(clear_strays, state) == ["a", "b", "c"]
+    assert time.monotonic() - began < 5, "nobody was waited for in vain"
+    codes_of_ends = [await child.wait() for child in running]
+    assert codes_of_ends == [-signal.SIGKILL, -signal.SIGKILL, 0]
+
+
+async def test_a_child_that_is_killed_again_and_again_comes_back_at_once(
+    supervisor: Supervisor, state: StateDir, shown: StringIO
+) -> None:
+    await supervisor.start(service("a"))
+    for _ in range(5):
+        pid = pid_of(state, "a")
+        os.kill(pid, signal.SIGKILL)
+        await replaced(state, "a", pid)
+    assert shown.getvalue().count("again in 0.2 s") == 5
+
+
+async def test_a_child_that_ends_by_itself_again_and_again_is_given_time(
+    supervisor: Supervisor, shown: StringIO
+) -> None:
+    await supervisor.start(service("a", "raise SystemExit(1)"))
+    await eventually(lambda: "again in 0.8 s" in shown.getvalue())
 
 
 @pytest.mark.parametrize("place", [0, 2 * 4096])
@@ -257,3 +300,57 @@ def test_a_damaged_database_of_temporal_is_named(state: StateDir, place: int) ->
         file.seek(place)
         file.write(b"garbage" * 100)
     assert temporal.damage().startswith(f"{state.temporal_database} is damaged (")
+
+
+def test_what_is_left_of_a_server_is_ended_before_another_uses_its_data(
+    state: StateDir, tmp_path: Path
+) -> None:
+    state.postgres_data.mkdir(parents=True)
+    program = tmp_path / "postgres"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "600"], cwd=state.postgres_data) as left:
+        EmbeddedPostgres(state).service().before_start()
+        assert left.wait(ENOUGH) == -signal.SIGQUIT
+
+
+def test_what_is_left_of_a_server_and_cannot_be_ended_stops_the_start(
+    state: StateDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.postgres_data.mkdir(parents=True)
+    monkeypatch.setattr("cli.supervisor.postgres.await_end", lambda left, **_: left)
+    monkeypatch.setattr("cli.supervisor.postgres._processes_in", lambda _: [StubbornBackend()])
+    with pytest.raises(StartError, match="Process 7 of an earlier PostgreSQL cannot be ended"):
+        EmbeddedPostgres(state).service().before_start()
+
+
+class StubbornBackend:
+    """A process that the kernel does not let go."""
+
+    pid = 7
+
+    def send_signal(self, number: int) -> None:
+        """It stays."""
+
+
+@pytest.mark.parametrize("owner", ["another program", "a zombie", "nobody"])
+def test_the_number_of_a_server_stays_only_where_nobody_has_it(state: StateDir, owner: str) -> None:
+    state.postgres_data.mkdir(parents=True)
+    with subprocess.Popen(["/bin/sleep", "0"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        pid = {"another program": os.getpid(), "a zombie": ended.pid, "nobody": 2**22 + 1}[owner]
+        number = state.postgres_data / "postmaster.pid"
+        number.write_text(f"{pid}\n{state.postgres_data}\n")
+        EmbeddedPostgres(state).service().before_start()
+        assert number.exists() is (owner == "nobody")
+
+
+def test_a_schema_is_current_when_no_migration_is_left() -> None:
+    with migrated_database("schema") as url:
+        assert is_current(url)
+        with psycopg.connect(url) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        assert not is_current(url)
+        with psycopg.connect(url) as connection:
+            connection.execute("DROP TABLE alembic_version")
+        assert not is_current(url)
+    assert not is_current(url), "it is gone"

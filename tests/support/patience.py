@@ -1,6 +1,7 @@
 """Waiting for what other processes do: until it is so, or until it should have been long ago."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -11,6 +12,11 @@ They are no promise. A test that promises a time gives its own.
 """
 
 Found = TypeVar("Found")
+
+
+def promised(seconds: float) -> float:
+    """What a promise for a quiet machine allows on this one, as busy as it has been."""
+    return 3 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 async def found_when(

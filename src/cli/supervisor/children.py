@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,8 @@ class Service:
     """What is wrong with its data and what to do, looked for when it did not start; or nothing."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 10
+    stray_signal: signal.Signals = signal.SIGKILL
+    """Ends one whose supervisor was killed: quickly, and nothing durable is lost by it."""
     directory: Path = field(default_factory=Path.cwd)
 
 
@@ -84,7 +86,7 @@ class Child:
                 {
                     "pid": process.pid,
                     "startedAt": started,
-                    "stopSignal": service.stop_signal.value,
+                    "straySignal": service.stray_signal.value,
                 },
             )
         return cls(service, process, record, log_begin)
@@ -123,36 +125,50 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def clear_strays(state: StateDir, order: Sequence[str], seconds: float = 5) -> list[str]:
-    """End children that a killed supervisor left behind, in order; the names of those found.
+def clear_strays(state: StateDir, seconds: float = 5) -> list[str]:
+    """End the children that a killed supervisor left behind, side by side; their names.
 
     A process counts as ours only if its start time is the recorded one: process ids are reused.
+    Raises StartError when one cannot be ended.
     """
-    found: list[str] = []
-    records = {path.stem: path for path in state.pids.glob("*.json")}
-    for name in [*order, *(records.keys() - set(order))]:
-        if name not in records:
-            continue
-        record = read_object(records[name])
-        if _end_stray(record, seconds):
-            found.append(name)
-        records[name].unlink(missing_ok=True)
-    return found
+    records = {path: read_object(path) for path in sorted(state.pids.glob("*.json"))}
+    strays = {path: stray for path, record in records.items() if (stray := _stray(record))}
+    for path, stray in strays.items():
+        with suppress(psutil.NoSuchProcess):
+            stray.send_signal(records[path].get("straySignal", signal.SIGKILL))
+    await_end(strays.values(), seconds)
+    for stray in strays.values():
+        kill_group(stray.pid)
+    if left := await_end(strays.values(), seconds):
+        raise StartError(
+            f"Process {left[0].pid} of an earlier start cannot be ended: end it, then start again."
+        )
+    for path in records:
+        path.unlink(missing_ok=True)
+    return [path.stem for path in strays]
 
 
-def _end_stray(record: Mapping[str, float], seconds: float) -> bool:
-    try:
+def _stray(record: Mapping[str, float]) -> psutil.Process | None:
+    with suppress(psutil.NoSuchProcess, KeyError):
         stray = psutil.Process(int(record["pid"]))
-        if abs(stray.create_time() - record["startedAt"]) > 1:
-            return False
-        stray.send_signal(int(record["stopSignal"]))
-        deadline = time.monotonic() + seconds
-        # Nobody may be there to reap it: a zombie has ended too.
-        while stray.is_running() and stray.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.05)
-    except (psutil.NoSuchProcess, KeyError):
+        if abs(stray.create_time() - record["startedAt"]) <= 1 and _runs(stray):
+            return stray
+    return None
+
+
+def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
+    """Wait for processes that may be nobody's children; those that still run after that time.
+
+    A zombie has ended: where there is none to reap it, it stays.
+    """
+    deadline = time.monotonic() + seconds
+    while (left := [one for one in processes if _runs(one)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
         return False
-    kill_group(int(record["pid"]))
-    return True

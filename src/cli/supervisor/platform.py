@@ -17,6 +17,7 @@ from cli.supervisor.development import development_sessions
 from cli.supervisor.errors import StartError
 from cli.supervisor.ports import LOOPBACK, choose_port
 from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.schema import is_current
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
@@ -54,7 +55,7 @@ class Platform:
         self._status = status
         self._supervisor = Supervisor(state, status)
         self._environment: dict[str, str] = {}
-        self._embedded: tuple[str, ...] = ()
+        self._is_migrated = False
 
     async def start(self) -> dict[str, str]:
         """Start everything; the content of connection.json. Raises StartError."""
@@ -69,11 +70,11 @@ class Platform:
         self._environment |= self._outbound_environment(ports)
         self._environment |= sessions.environment
         self._environment.setdefault("WORKSPACE_PUBLIC_URL", base_url)
-        await together(self._start_database(), self._start_temporal(ports, temporal_address))
+        # What the API can answer without comes after it: all of them want the same processors.
         await together(
-            self._supervisor.start(self._api(ports["api"], base_url)),
-            self._supervisor.start(self._worker()),
+            self._start_api(ports["api"], base_url), self._start_temporal(ports, temporal_address)
         )
+        await together(self._supervisor.start(self._worker()), self._migrate())
         secrets = self._state.secrets()
         return {
             "baseUrl": base_url,
@@ -140,7 +141,23 @@ class Platform:
             )
         return environment
 
-    async def _start_database(self) -> None:
+    async def _start_api(self, port: int, base_url: str) -> None:
+        url = await self._start_database()
+        self._environment["DATABASE_URL"] = url
+        if not await asyncio.to_thread(is_current, url):
+            await self._migrate()
+        await self._supervisor.start(self._api(port, base_url))
+
+    async def _migrate(self) -> None:
+        """Bring the schema to this build and make the first key, once."""
+        if not self._is_migrated:
+            await self._supervisor.run_once(
+                self._own("migrate", "migrate", "--first-key", ready=_always)
+            )
+            self._is_migrated = True
+
+    async def _start_database(self) -> str:
+        """The URL of the database, which answers if it is our own."""
         url = self._options.database_url
         if url is None:
             postgres = EmbeddedPostgres(self._state)
@@ -152,18 +169,13 @@ class Platform:
                 self._status.set("restore", "starting")
                 await asyncio.to_thread(postgres.restore, self._options.restore)
                 self._status.set("restore", "done", str(self._options.restore))
-            self._embedded += ("postgres",)
             url = postgres.url()
-        self._environment["DATABASE_URL"] = url
-        await self._supervisor.run_once(
-            self._own("migrate", "migrate", "--first-key", ready=_always)
-        )
+        return url
 
     async def _start_temporal(self, ports: dict[str, int], address: str) -> None:
         if self._options.temporal_address is None:
             service = temporal_service(self._state, ports)
             await self._supervisor.start(service)
-            self._embedded += ("temporal",)
             return
         probe = temporal_probe(address)
         deadline = time.monotonic() + _EXTERNAL_SECONDS
@@ -197,16 +209,22 @@ class Platform:
         return self._own(
             "worker",
             "worker",
+            needs=self._embedded(),
             ready=beats,
             before=lambda: heartbeat.unlink(missing_ok=True),
             stop_seconds=DRAIN_SECONDS + _MARGIN_SECONDS,
         )
+
+    def _embedded(self) -> tuple[str, ...]:
+        given = {"postgres": self._options.database_url, "temporal": self._options.temporal_address}
+        return tuple(name for name, address in given.items() if address is None)
 
     def _own(
         self,
         name: str,
         *arguments: str,
         ready: Callable[[], Awaitable[bool]],
+        needs: tuple[str, ...] = (),
         before: Callable[[], None] = lambda: None,
         stop_seconds: float = 10,
     ) -> Service:
@@ -216,7 +234,7 @@ class Platform:
             command=[sys.executable, "-m", "cli.main", *arguments],
             environment=self._environment,
             is_ready=ready,
-            needs=self._embedded,
+            needs=needs,
             before_start=before,
             stop_seconds=stop_seconds,
         )

@@ -23,7 +23,7 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from cli.supervisor.children import Service
+from cli.supervisor.children import Service, await_end
 from cli.supervisor.errors import StartError
 from cli.supervisor.privileges import Account, service_account
 from cli.supervisor.state import StateDir
@@ -75,6 +75,7 @@ class EmbeddedPostgres:
             before_start=self._clear_remains,
             # Fast shutdown: sessions end, a checkpoint is written (pg_ctl(1)).
             stop_signal=signal.SIGINT,
+            stray_signal=signal.SIGINT,
             directory=Path("/"),
         )
 
@@ -191,20 +192,42 @@ class EmbeddedPostgres:
     def _clear_remains(self) -> None:
         """End what an earlier server left behind, so that a restart does not wait for it.
 
-        Backends run in the data directory. A postmaster.pid whose number now belongs to some other
-        program would make the server refuse to start; with no process left, it is stale.
+        Backends run in the data directory. Raises StartError when one of them stays.
         """
         remains = _processes_in(self._data)
-        for process in remains:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGQUIT)
-        _, alive = psutil.wait_procs(remains, timeout=5)
-        for process in alive:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(alive, timeout=5)
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        for number in (signal.SIGQUIT, signal.SIGKILL):
+            for process in remains:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(number)
+            remains = await_end(remains, seconds=5)
+        if remains:
+            raise StartError(
+                f"Process {remains[0].pid} of an earlier PostgreSQL cannot be ended: end it, then"
+                " start again."
+            )
+        self._clear_number()
         self._clear_socket_lock()
+
+    def _clear_number(self) -> None:
+        """Remove a postmaster.pid whose number belongs to no server of these data.
+
+        It would make the server refuse to start. A number that is free, or whose process we may not
+        look at, stays: by it the server itself finds out whether something still uses its data.
+        """
+        path = self._data / "postmaster.pid"
+        with suppress(OSError, ValueError, IndexError, psutil.AccessDenied):
+            number = int(path.read_text(encoding="utf-8").splitlines()[0])
+            if self._is_foreign(number):
+                path.unlink()
+
+    def _is_foreign(self, number: int) -> bool:
+        try:
+            return bool(psutil.Process(number).cwd() != str(self._data.resolve()))
+        except (psutil.ZombieProcess, FileNotFoundError):
+            # It is ending, and its number is not free yet.
+            return True
+        except psutil.NoSuchProcess:
+            return False
 
     def _clear_socket_lock(self) -> None:
         """Remove the lock of a socket that no server answers on, whoever has its number by now.

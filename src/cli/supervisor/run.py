@@ -6,7 +6,7 @@ import signal
 from cli.console import terminal
 from cli.shutdown import until_stopped
 from cli.supervisor.children import clear_strays
-from cli.supervisor.platform import STOP_ORDER, Platform, UpOptions
+from cli.supervisor.platform import Platform, UpOptions
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 
@@ -17,7 +17,7 @@ async def run(options: UpOptions) -> None:
     state.prepare()
     with state.locked(), Status(terminal()) as status:
         state.unpublish()
-        for name in await asyncio.to_thread(clear_strays, state, STOP_ORDER):
+        for name in await asyncio.to_thread(clear_strays, state):
             status.say(f"Ended {name}, which an earlier start had left behind.")
         platform = Platform(options, state, status)
         stopping = _stop_on_signals(platform)

@@ -10,11 +10,11 @@ from cli.supervisor.errors import StartError
 from cli.supervisor.files import tail
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
-from runtime.exit_codes import end_of
+from runtime.exit_codes import end_of, ended_by_itself
 
 _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 10.0
-# A child that lived this long is not in a crash loop: its next restart is immediate again.
+# A child that lived this long, or was killed, is in no crash loop: its restart is immediate again.
 _STEADY_SECONDS = 30.0
 _START_SECONDS = 60.0
 _PROBE_SECONDS = 3.0
@@ -87,9 +87,9 @@ class Supervisor:
             if not ended:
                 code = await self._watch(child)
                 ended = _how(code)
+                if time.monotonic() - started > _STEADY_SECONDS or _is_killed(code):
+                    delay = _FIRST_DELAY
             self._ready[service.name].clear()
-            if time.monotonic() - started > _STEADY_SECONDS:
-                delay = _FIRST_DELAY
             self._status.set(service.name, "died", f"{ended}, again in {delay:.1f} s")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_DELAY)
@@ -133,6 +133,10 @@ class Supervisor:
         self._status.set(
             child.service.name, "ready" if ready else "not answering", f"process {child.pid}"
         )
+
+
+def _is_killed(code: int) -> bool:
+    return code < 0 and not ended_by_itself(code)
 
 
 def _how(code: int) -> str:
