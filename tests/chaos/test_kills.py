@@ -5,6 +5,8 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator
+from functools import partial
+from operator import lt
 from uuid import UUID
 
 import pytest
@@ -12,10 +14,12 @@ import pytest_asyncio
 
 from tests.chaos.caller import Caller
 from tests.chaos.processes import Up, running_up
+from tests.chaos.queries import fetch
 from tests.chaos.rows import ROWS, in_stage
 from tests.chaos.rows import judge as judge_rows
 from tests.chaos.story import PATIENCE, ended, judge, story
 from tests.support.engine import graph, node
+from tests.support.patience import found_when
 from tests.support.sink import Sink
 from workflows.policies import HEARTBEAT_TIMEOUT
 
@@ -39,6 +43,32 @@ async def caller(up: Up) -> AsyncIterator[Caller]:
     caller = Caller(up.connection)
     yield caller
     await caller.close()
+
+
+async def test_a_run_that_is_there_when_three_workers_are_killed_is_not_suspected(
+    up: Up, caller: Caller
+) -> None:
+    loop = node("loop", "for_each", items=list(range(8)), parallelism=1)
+    pause = node("pause", "delay", seconds=1)
+    automation_id = await caller.publish(graph(loop, pause, edges=[("loop", "pause", "item")]))
+    await caller.run(automation_id)
+    [run_id] = caller.journal.values()
+
+    async def items() -> int:
+        query = "SELECT count(*) FROM node_run WHERE run_id = %s AND node_id = 'pause'"
+        return int((await fetch(up.database_url, query, run_id))[0][0])
+
+    begun, suspected = 0, []
+    for _ in range(3):
+        begun = await found_when(items, partial(lt, begun), "another item")
+        pid = await up.kill("worker")
+        await up.replaced("worker", pid)
+        await up.working()
+        query = "SELECT lost, quarantined_at FROM work_suspect WHERE id = %s"
+        suspected += await fetch(up.database_url, query, run_id)
+    assert begun < 8, "it was there when each of them was killed"
+    assert await ended(up.database_url, UUID(automation_id), 1) == {"succeeded": 1}
+    assert suspected == []
 
 
 @pytest.mark.parametrize("victim", ["api", "temporal", "postgres", "worker"])
