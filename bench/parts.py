@@ -30,6 +30,7 @@ from bench.platform import Platform
 from bench.queries import query_rates
 from bench.reads import read_rates
 from bench.refreshes import cancel_times, refresh_rates
+from bench.restarts import restarts
 from bench.rounds import Rounds
 from bench.runs import accept_rate, idle_latency, throughput
 from bench.starters import starter_times
@@ -193,6 +194,10 @@ async def _floods(m: Measuring) -> list[Figure]:
     return await floods(m.scratch, m.floods)
 
 
+async def _restarts(m: Measuring) -> list[Figure]:
+    return await restarts(m.scratch, m.rounds)
+
+
 async def _growth(m: Measuring) -> list[Figure]:
     return await growth(m.platform, m.client)
 
@@ -235,6 +240,7 @@ PARTS: Mapping[str, Part] = {
     "pipeline": Part("requests through our pipeline and through FastAPI's routes", _pipeline),
     "due": Part("timers that are due together", _due),
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
+    "restarts": Part("how soon the API answers again after a kill", _restarts),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }

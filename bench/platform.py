@@ -116,9 +116,8 @@ class Platform:
             await asyncio.sleep(0.02)
 
 
-@asynccontextmanager
-async def running_platform(state: Path, *, limited: bool = False) -> AsyncIterator[Platform]:
-    """`workspace up` until the block ends; `limited` leaves its rate limits as they come."""
+def launched(state: Path, *, limited: bool = False) -> subprocess.Popen[bytes]:
+    """`workspace up`, just started; `limited` leaves its rate limits as they come."""
     program = Path(sys.executable).with_name("workspace")
     command = [str(program), "up", "--state-dir", str(state)]
     ports = ["--port", "0", "--temporal-port", "0", "--ui-port", "0"]
@@ -129,9 +128,15 @@ async def running_platform(state: Path, *, limited: bool = False) -> AsyncIterat
         "WORKSPACE_CONNECTIONS_PER_ADDRESS": "0",
         **{f"WORKSPACE_RATE_LIMIT_{name}": value for name, value in limits.items()},
     }
-    process = subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)
+    return subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)
+
+
+@asynccontextmanager
+async def running_platform(state: Path, *, limited: bool = False) -> AsyncIterator[Platform]:
+    """`workspace up` until the block ends."""
+    process = launched(state, limited=limited)
     try:
-        connection = await _connection(state / "connection.json", process)
+        connection = await connected(state, process)
         url = EmbeddedPostgres(StateDir(state)).url()
         async with (
             httpx2.AsyncClient(
@@ -147,7 +152,9 @@ async def running_platform(state: Path, *, limited: bool = False) -> AsyncIterat
         process.wait(60)
 
 
-async def _connection(path: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
+async def connected(state: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
+    """What a platform says of itself once all of it is ready."""
+    path = state / "connection.json"
     deadline = time.monotonic() + READY_SECONDS
     while not path.exists():
         if process.poll() is not None or time.monotonic() > deadline:
