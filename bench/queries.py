@@ -18,8 +18,8 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from bench.figures import Figure, quantile
 from bench.platform import Platform
 from bench.rounds import Rounds
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import Schema
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import Schema
 from models.data.records.rules.query.query import read_query
 from models.data.records.rules.query.routes import Route, pages
 from models.data.records.shapes import RecordQuery

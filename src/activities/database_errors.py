@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from typing_extensions import override
 
-from models.data.databases.locks import DatabaseBusyError
+from models.data.fields.locks import DatabaseBusyError
 from runtime.errors import ValidationError
 
 log = structlog.get_logger()

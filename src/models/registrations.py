@@ -17,9 +17,11 @@ from models.content.items.rules import ItemKind
 from models.content.items.viewers import viewers_among
 from models.content.surfaces.references import register_reference
 from models.core.lifecycle.workers import find_lost_workers_with
-from models.data.databases.queries import seen_databases
-from models.data.databases.references import check_reference_with
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.queries import seen_databases
+from models.data.fields.references import check_reference_with
+from models.data.fields.rules.kinds import FieldKind
+from models.data.record_templates.queries import template_prefills
+from models.data.records.prefills import find_prefills_with
 from models.data.records.queries.records import seen_records
 from models.data.time_entries.commands import ending
 from models.data.views.queries import seen_views
@@ -49,6 +51,7 @@ def register_models() -> None:
     register_reference("view", seen_views)
     on_run_end(cancel_runs_of)
     find_last_run_with(last_triggered_at)
+    find_prefills_with(template_prefills)
     find_viewers_with(viewers_among)
     find_lost_workers_with(lost_since)
     check_reference_with(FieldKind.BUTTON, check_visible)

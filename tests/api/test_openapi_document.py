@@ -23,7 +23,7 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.content.items.rules import ItemKind
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.operators import Op
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.write.writes import WriteOp
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.workspace.changes.rules.kinds import OperationKind

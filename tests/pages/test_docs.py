@@ -14,7 +14,7 @@ from models.automation.automations.rules.language.bindings import BindingType
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.operators import Op
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_source_runs.notes import ERROR_NOTES, Subject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind

@@ -12,7 +12,7 @@ from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.shapes import DuplicateDatabase
-from models.data.databases.tables import database, field
+from models.data.fields.tables import database, field
 from models.data.record_templates.tables import record_template
 from models.data.records.tables import record
 from models.data.views.tables import view

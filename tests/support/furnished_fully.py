@@ -11,7 +11,7 @@ from models.automation.automations.rules.triggers.kinds import TriggerConfig, Tr
 from models.content.items.rules import ItemKind
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.base import Input
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCE_CONFIGS
 from models.sources.data_sources.rules.configs import DataSourceKind

@@ -19,8 +19,8 @@ from pydantic_core import to_json
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Table, column_letter, refuse
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.sources.tabular.rules.cells import shown_cell, storable
 from models.sources.tabular.rules.columns import (
     InferredColumn,

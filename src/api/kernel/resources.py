@@ -13,7 +13,7 @@ from models.automation.run_overviews import queries as run_overviews
 from models.content.files import queries as files
 from models.content.items import queries as items
 from models.core.access.placement import Placement
-from models.data.databases import queries as databases
+from models.data.fields import queries as databases
 from models.data.forms import queries as forms
 from models.data.records.queries import placement as record_placement
 from models.data.records.queries import records

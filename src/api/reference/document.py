@@ -26,8 +26,8 @@ from models.automation.automations.rules.language.binding_shapes import Binding
 from models.automation.automations.rules.triggers.kinds import TriggerConfig
 from models.content.surfaces.shapes import SurfaceContent
 from models.core.filters.shapes import Filter
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.settings_shapes import settings_model
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.settings_shapes import settings_model
 from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, RecordQuery, Sort
 from models.data.views.shapes import Manifest
 from models.sources.connections.providers import PROVIDERS

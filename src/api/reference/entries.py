@@ -17,8 +17,8 @@ from models.core.expressions.rules.functions import EXAMPLE_TRIGGER, FUNCTIONS, 
 from models.core.filters.notes import OPERATOR_NOTES
 from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.kind_notes import KIND_NOTES
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import KIND_RULES
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import KIND_RULES
 from models.sources.authorizations.rules import OAUTH_PROVIDERS
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.data_source_runs.notes import NOTES, Subject

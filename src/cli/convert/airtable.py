@@ -14,8 +14,8 @@ from cli.convert.bundle_file import BundleFile
 from cli.convert.relations import Side, add_relation
 from cli.convert.tables import Converted, Table, convert_table
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import Option
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import Option
+from models.data.fields.rules.kinds import FieldKind
 from runtime.ids import new_id
 
 _KINDS: Mapping[str, FieldKind] = {

@@ -6,8 +6,8 @@ from uuid import UUID
 from cli.convert.bundle_file import BundleFile
 from cli.convert.tables import Converted
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from runtime.ids import new_id
 
 

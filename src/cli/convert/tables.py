@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from cli.convert.bundle_file import BundleFile
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.conversion import MappedColumn, RowConversion
 from models.sources.tabular.rules.formats import Conventions

@@ -14,8 +14,8 @@ from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.databases.commands import conversion_staging, stored_values
-from models.data.databases.locks import own_schema, share_schema
-from models.data.databases.tables import conversion_value, removed_field
+from models.data.fields.locks import own_schema, share_schema
+from models.data.fields.tables import conversion_value, removed_field
 from models.data.records.commands.records import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record
@@ -206,7 +206,7 @@ async def test_writers_do_not_wait_long_for_the_last_step(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     things = await Things.of(client, space, ["1"])
-    monkeypatch.setattr("models.data.databases.locks.WAIT", "50ms")
+    monkeypatch.setattr("models.data.fields.locks.WAIT", "50ms")
     records = f"/v1/databases/{things.made['id']}/records"
     async with space.database.transaction() as work:
         await own_schema(work, Id(things.made["id"]))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from activities.sources.reading import reading
 from activities.sources.reading_process import Fill
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from runtime.ids import new_id

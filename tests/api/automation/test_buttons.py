@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select, update
 
 from models.core.access.rules import Role, Scope
-from models.data.databases.tables import field
+from models.data.fields.tables import field
 from models.messages.events.tables import trigger_event
 from tests.api.automation.test_action_runs import create
 from tests.support.client import Client

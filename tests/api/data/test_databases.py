@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.data.databases.tables import database as database_table
+from models.data.fields.tables import database as database_table
 from tests.support.client import Client
 from tests.support.spaces import Space
 

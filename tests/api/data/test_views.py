@@ -11,8 +11,8 @@ from sqlalchemy import event, update
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
 from models.data.databases.commands.field_usages import remove_invalid_usages
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.views.commands import field_usages
 from tests.support.client import Client
 from tests.support.spaces import Space

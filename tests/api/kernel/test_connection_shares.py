@@ -8,7 +8,7 @@ from sqlalchemy import func, select, text
 
 from api.kernel.connection_shares import ConnectionShares, CrowdError
 from api.routers import ROUTERS
-from models.data.databases.tables import database as database_table
+from models.data.fields.tables import database as database_table
 from tests.support.client import Client
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Select, text
 from sqlalchemy.dialects import postgresql
 
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.sources.data_source_runs.commands.comparison import (
     Comparison,
     gone_rows,

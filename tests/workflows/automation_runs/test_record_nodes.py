@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from models.core.base import Id
 from models.data.databases.commands.fields import create_field
-from models.data.databases.shapes import CreateField
+from models.data.fields.shapes import CreateField
 from models.data.records.commands.records import create_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record

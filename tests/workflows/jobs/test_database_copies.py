@@ -12,7 +12,7 @@ from api.routers.data import database_copies
 from models.core.access.rules import Role, Scope
 from models.data.database_copies.commands import steps
 from models.data.database_copies.commands.rows import copy_records
-from models.data.databases.tables import database as database_table
+from models.data.fields.tables import database as database_table
 from models.data.records.tables import record
 from runtime.errors import ConflictError
 from tests.support.client import Client

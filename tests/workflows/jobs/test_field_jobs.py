@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from models.data.databases.commands import stored_values
-from models.data.databases.tables import removed_field
+from models.data.fields.tables import removed_field
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.patience import eventually

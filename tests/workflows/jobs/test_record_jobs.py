@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from models.core.base import Id
-from models.data.databases.queries import load_schema
+from models.data.fields.queries import load_schema
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.queries import export_detail
 from models.data.record_exports.shapes import CreateExport

@@ -12,7 +12,7 @@ from sqlalchemy import select, text, update
 from models.automation.triggers import date_polls
 from models.content.items.commands import restore_item, trash_item
 from models.core.base import Id
-from models.data.databases.tables import database, field
+from models.data.fields.tables import database, field
 from models.data.records.commands.index import LARGE
 from models.messages.events.tables import automation_subscription
 from runtime.clock import utc_now

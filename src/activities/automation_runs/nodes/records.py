@@ -15,6 +15,7 @@ from models.data.records.commands import records as commands
 from models.data.records.queries import records as queries
 from models.data.records.queries.execution import QueryTooSlowError
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
+from models.data.views.queries import through_its_view
 from runtime.crypto import KeyRing
 from runtime.errors import NotFoundError
 
@@ -37,9 +38,9 @@ class RecordNodes:
     async def query_records(self, node: Invocation) -> NodeResult:
         """`{records, cursor, count}` of one page."""
         config = QueryRecordsConfig.model_validate(node.parameters)
-        found = await queries.ask_records(
-            node.work, node.actor, config.database_id, config.query, self._keys
-        )
+        place = node.work, node.actor, config.database_id
+        query = await through_its_view(*place, config.query)
+        found = await queries.ask_records(*place, query, self._keys)
         if found is None:
             raise QueryTooSlowError
         rest = found.model_dump(mode="json", by_alias=True, exclude={"records"})

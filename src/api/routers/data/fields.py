@@ -3,14 +3,8 @@
 from api.kernel.routing import Access, ApiRequest, Data, IfUnchanged, Router
 from models.core.access.rules import Level, Scope
 from models.data.databases.commands import conversion, fields
-from models.data.databases.shapes import (
-    ConversionPreview,
-    ConvertedField,
-    ConvertField,
-    CreateField,
-    FieldShape,
-    UpdateField,
-)
+from models.data.databases.shapes import ConversionPreview, ConvertedField, ConvertField
+from models.data.fields.shapes import CreateField, FieldShape, UpdateField
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 

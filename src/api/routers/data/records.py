@@ -19,6 +19,7 @@ from models.data.records.shapes import (
     RecordQuery,
     UpdateRecord,
 )
+from models.data.views.queries import through_its_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, UnsupportedError
 
@@ -78,7 +79,8 @@ async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryRes
     """
     database_id = request.ids["databaseId"]
     keys = request.services.keys
-    found = await queries.ask_records(request.work, request.actor, database_id, body, keys)
+    place = request.work, request.actor, database_id
+    found = await queries.ask_records(*place, await through_its_view(*place, body), keys)
     # Refused after the commit: what shortens the next such query is kept.
     return request.deferred(_too_slow, within=0) if found is None else Data(found)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cli.convert.notion.exports import Folder, id_of, title_of
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from runtime.ids import new_id
 
 _NAMED = re.compile(

@@ -7,7 +7,7 @@ from models.automation.automations.queries import visible as visible_automation
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.data.databases.queries import visible as visible_database
+from models.data.fields.queries import visible as visible_database
 from models.data.records.queries.records import visible as visible_record
 from models.messages.webhook_endpoints.queries import sees_endpoint
 from models.people.members.queries import visible as visible_member

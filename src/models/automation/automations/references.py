@@ -15,8 +15,8 @@ from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.field_rows import fields_by_database
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.field_rows import fields_by_database
+from models.data.fields.rules.fields import FieldSpecs
 from models.data.views.queries import existing_views
 from models.messages.webhook_endpoints.queries import existing_endpoints, sees_endpoint
 from models.people.members.queries import members_among

@@ -7,9 +7,9 @@ from typing import Any
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
-from models.data.databases.rules.buttons import RECORD_FACTS
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.buttons import RECORD_FACTS
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
 

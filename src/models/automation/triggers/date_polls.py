@@ -19,8 +19,8 @@ from models.automation.triggers.rules.due_dates import LONGEST_WINDOW, DateWatch
 from models.automation.triggers.subscribers import load_subscriber
 from models.core.base import Id
 from models.core.filters.conditions import Condition, Range
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.records.commands.index import request_indexes
 from models.data.records.rules.query.extraction import extract
 from models.data.records.rules.query.filters import Leaf

@@ -19,8 +19,8 @@ from models.automation.triggers.rules.due_dates import DateWatch
 from models.automation.triggers.run_start import start
 from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject
-from models.data.databases.field_rows import field_kind
-from models.data.databases.queries import load_schema
+from models.data.fields.field_rows import field_kind
+from models.data.fields.queries import load_schema
 from models.data.record_changes.queries import last_change
 from models.data.records.events import any_automation
 from models.data.records.queries.details import record_details

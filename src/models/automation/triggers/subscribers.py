@@ -11,8 +11,8 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS, subject_of
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.base import Id, JsonObject
-from models.data.databases.field_rows import find_fields
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.field_rows import find_fields
+from models.data.fields.rules.fields import FieldSpecs
 from models.messages.events.rules import EventKind
 from models.messages.events.tables import (
     AutomationSubscription,

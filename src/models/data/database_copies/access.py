@@ -6,8 +6,8 @@ from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
 from models.data.database_copies.queries import SourceDatabase
 from models.data.database_copies.rules import outward
-from models.data.databases.queries import visible as visible_database
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.queries import visible as visible_database
+from models.data.fields.rules.fields import FieldSpecs
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 

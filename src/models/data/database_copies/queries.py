@@ -9,7 +9,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.messages.jobs.queries import succeeded_job
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from models.core.base import Id, JsonObject
-from models.data.databases.rules.derived_fields import FieldRef, dependents
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.formulas.rules.derived_fields import FieldRef, dependents
 
 LONGEST_LABEL = 200
 

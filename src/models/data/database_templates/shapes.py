@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, Label, Nullable, Order, Shape
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
 TemplateName = Annotated[str, Field(min_length=1, max_length=100)]

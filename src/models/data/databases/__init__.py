@@ -1,1 +1,1 @@
-"""Databases and the fields that type their records."""
+"""Databases: create, change, convert and remove them and their fields."""

@@ -1,11 +1,10 @@
-"""Databases and fields on the wire (interface, Database detail, Field; decisions C17)."""
+"""Databases on the wire (interface, Database detail; decisions C17)."""
 
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from models.core.base import (
-    Color,
     Icon,
     Id,
     Input,
@@ -19,65 +18,21 @@ from models.core.base import (
 )
 from models.core.keys import Key
 from models.core.moments import MomentText
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.layout import (
+from models.data.databases.rules.layout_options import (
     ContentPosition,
     PageWidth,
     PropertyDensity,
     RelationViewPosition,
 )
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.shapes import (
+    MAX_FIELDS,
+    MAX_OPTIONS,
+    CreateField,
+    CreateOption,
+    FieldShape,
+)
 from models.data.views.shapes import MAX_VIEWS, CreateView, ViewShape
-
-MAX_FIELDS = 500
-MAX_OPTIONS = 1_000
-MAX_OPTION_NAME = 100
-
-
-class CreateOption(Input):
-    """One choice; its key is derived from the name unless given."""
-
-    name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
-    key: Key | None = None
-    color: Color | None = None
-
-
-class CreateField(Input):
-    """A field inside a body. `defaultValue` is the text of a value, or the value itself."""
-
-    label: Label
-    kind: Annotated[FieldKind, Field(strict=False)]
-    key: Key | None = None
-    required: bool = False
-    default_value: Any = None
-    options: Annotated[list[CreateOption], Field(max_length=MAX_OPTIONS)] | None = None
-    settings: JsonObject | None = None
-    order: Order | None = None
-
-
-class ChangeOption(Input):
-    """One choice of a changed list: by the id or key it has, or a new one by its name alone."""
-
-    id: Annotated[str, Field(max_length=36)] | None = None
-    name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
-    key: Key | None = None
-    color: Color | None = None
-    order: Order | None = None
-
-
-class UpdateField(Input):
-    """Body of update field: what it names is replaced as a whole; a null default clears it.
-
-    A key is for ever: records, views, formulas and automations name the field by it. A kind is
-    changed by converting the field.
-    """
-
-    label: Label | None = None
-    key: Key | None = None
-    required: bool | None = None
-    default_value: Any = None
-    options: Annotated[list[ChangeOption], Field(max_length=MAX_OPTIONS)] | None = None
-    settings: JsonObject | None = None
-    order: Order | None = None
 
 
 class CreateDatabase(Input):
@@ -161,32 +116,6 @@ class UpdateDatabase(Input):
     settings: JsonObject | None = None
     record_layout: ChangeRecordLayout | None = None
     archived: bool | None = None
-
-
-class OptionShape(Shape):
-    id: str
-    key: str
-    name: str
-    color: str
-    order: float
-
-
-class FieldShape(Shape):
-    """One field; `defaultValue` is the text of the value a new record gets."""
-
-    id: Id
-    workspace_id: Id
-    database_id: Id
-    key: str
-    label: str
-    kind: FieldKind
-    required: bool
-    default_value: str | None
-    options: list[OptionShape]
-    settings: JsonObject
-    order: float
-    created_at: Moment
-    updated_at: Moment
 
 
 class ConversionSample(Shape):

@@ -12,7 +12,7 @@ from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage, shape_problem
-from models.data.databases.bundle import of_live_databases
+from models.data.fields.bundle import of_live_databases
 from models.data.forms.shapes import Questions
 from models.data.forms.tables import form, form_submission
 from models.data.records.bundle import live_records

@@ -12,7 +12,7 @@ from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
-from models.data.databases.queries import load_schema, require_edit
+from models.data.fields.queries import load_schema, require_edit
 from models.data.forms.queries import PublicFormRow, find_public, get_form, takes_answers
 from models.data.forms.rules.questions import check_fields, default_fields, read_answers
 from models.data.forms.shapes import (

@@ -11,10 +11,10 @@ from models.content.items.queries import placement, placement_of
 from models.content.surfaces.queries import surface_id_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema
-from models.data.databases.queries import visible as database_visible
-from models.data.databases.rules.fields import Schema
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import load_schema
+from models.data.fields.queries import visible as database_visible
+from models.data.fields.rules.fields import Schema
 from models.data.forms.rules.questions import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
 from models.data.forms.tables import form

@@ -7,7 +7,7 @@ from pydantic import Field
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.documented import documented_as
 from models.core.moments import InputMoment
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 
 MAX_QUESTIONS = 200
 MAX_SUBMISSIONS = 1_000_000_000

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.data.record_comments.queries import of_record
 from models.data.record_comments.tables import RecordComment, record_comment
 from models.data.records.tables import record

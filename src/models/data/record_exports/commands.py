@@ -8,15 +8,14 @@ from models.content.files.commands import register_private_file
 from models.content.files.rules import Content, file_name
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.queries import load_schema
-from models.data.databases.tables import database
+from models.data.fields.queries import load_schema
+from models.data.fields.tables import database
 from models.data.record_exports.rules import columns
 from models.data.record_exports.shapes import CreateExport, ExportFormat
 from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
-from models.data.records.rules.query.views import through_view
 from models.data.records.shapes import RecordQuery
-from models.data.views.queries import view_query
+from models.data.views.queries import through_its_view
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
@@ -41,9 +40,7 @@ async def accept_export(
     schema = await load_schema(work, actor.workspace_id, database_id)
     asked = body.model_dump(by_alias=True, exclude_unset=True, exclude={"format"})
     wanted = RecordQuery.model_validate(asked)
-    if wanted.view_id is not None:
-        manifest = await view_query(work, actor, database_id, wanted.view_id)
-        wanted = through_view(wanted, manifest)
+    wanted = await through_its_view(work, actor, database_id, wanted)
     unseen = await unseen_fields(work, actor, schema)
     shown = columns(read_query(wanted, schema.fields, work.now, unseen).shown_fields)
     settled = {

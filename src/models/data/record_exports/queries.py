@@ -10,9 +10,9 @@ from models.content.files.queries import file_names, stored_file
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from models.core.pagination import native, plain
-from models.data.databases.queries import database_level, load_schema
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.settings_shapes import zone
+from models.data.fields.queries import database_level, load_schema
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.settings_shapes import zone
 from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
 from models.data.record_exports.shapes import ExportDetail, ExportFormat
 from models.data.records.queries.details import record_details

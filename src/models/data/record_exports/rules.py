@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from models.core.filters.forms import ValueForm
 from models.core.values import moment
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import value_form
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000

@@ -8,7 +8,7 @@ from sqlalchemy import Select
 from models.core.base import Id, InputId
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import Stage, shape_problem
-from models.data.databases.bundle import of_live_databases
+from models.data.fields.bundle import of_live_databases
 from models.data.record_templates.tables import record_template
 
 _RELATIONS = TypeAdapter(dict[str, list[InputId]])

@@ -10,9 +10,9 @@ from models.content.surfaces.commands.surfaces import create_content_surface, de
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.revisions import next_updated_at
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import Schema
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import Schema
 from models.data.record_templates.queries import find_template
 from models.data.record_templates.references import check_named
 from models.data.record_templates.rules import read_prefill

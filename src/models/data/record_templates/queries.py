@@ -1,7 +1,6 @@
 """Reading record templates."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from sqlalchemy import ARRAY, ColumnElement, Uuid, func, literal, select
@@ -10,18 +9,9 @@ from models.content.surfaces.queries import has_blocks
 from models.core.base import Id, JsonObject
 from models.data.record_templates.shapes import RecordTemplateShape
 from models.data.record_templates.tables import RecordTemplate, record_template
+from models.data.records.prefills import Prefill
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-
-
-@dataclass(frozen=True, slots=True)
-class Prefill:
-    """What a template gives a new record; an empty surface is left out."""
-
-    data: JsonObject
-    relations: JsonObject
-    content_surface_id: Id | None
-
 
 _FILLED = has_blocks(record_template.c.workspace_id, record_template.c.content_surface_id).label(
     "filled"

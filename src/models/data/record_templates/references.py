@@ -7,8 +7,8 @@ from sqlalchemy import ARRAY, Uuid, func, literal, select
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import database
+from models.data.fields.rules.fields import Schema
+from models.data.fields.tables import database
 from models.data.records.queries.references import check_references
 from models.data.records.rules.write.data import Change, refuse
 from models.data.records.rules.write.writes import Checked, Write, WriteOp

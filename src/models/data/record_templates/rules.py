@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.link.written_relations import read_relations
 from models.data.records.rules.write.data import Change, DataCheck, refuse
 

@@ -11,11 +11,11 @@ from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
-from models.data.databases.bundle import live_databases, of_live_databases
-from models.data.databases.field_rows import find_fields, specs_of_rows
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import DERIVED_KINDS, TITLE_KEY, FieldKind
-from models.data.databases.tables import database, field, removed_field
+from models.data.fields.bundle import live_databases, of_live_databases
+from models.data.fields.field_rows import find_fields, specs_of_rows
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import DERIVED_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.tables import database, field, removed_field
 from models.data.records.commands.recomputation_jobs import request_recomputation
 from models.data.records.rules.write.computed_order import Stale
 from models.data.records.rules.write.data import DataCheck

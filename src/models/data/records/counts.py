@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Select, cast, delete, func, insert, select
 
 from models.content.items.joins import live_item_of
 from models.core.base import Id
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.data.records.tables import record_count
 from runtime.database import UnitOfWork
 

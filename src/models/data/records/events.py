@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.queries.details import record_details
 from models.data.records.rules.events import bounded, differing

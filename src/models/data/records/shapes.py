@@ -9,7 +9,7 @@ from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, S
 from models.core.documented import documented_as
 from models.core.keys import Key
 from models.core.moments import MomentText
-from models.data.databases.rules.aggregates import Aggregate
+from models.data.fields.rules.aggregates import Aggregate
 
 DEFAULT_QUERY_LIMIT = 50
 MAX_QUERY_LIMIT = 200

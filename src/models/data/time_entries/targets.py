@@ -8,9 +8,9 @@ from models.content.items import queries as items
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.data.databases.queries import get_field
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.shapes import FieldShape
+from models.data.fields.queries import get_field
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.shapes import FieldShape
 from models.data.records.queries import records
 from models.data.records.tables import Record, record
 from models.data.time_entries.rules.kinds import TargetKind

@@ -9,7 +9,7 @@ from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import USER, Stage, shape_problem
-from models.data.databases.bundle import of_live_databases
+from models.data.fields.bundle import of_live_databases
 from models.data.views.rules.kinds import ViewKind
 from models.data.views.shapes import Manifest
 from models.data.views.tables import view

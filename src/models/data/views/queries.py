@@ -10,7 +10,9 @@ from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.data.databases.tables import database
+from models.data.fields.tables import database
+from models.data.records.rules.query.views import through_view
+from models.data.records.shapes import RecordQuery
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.shapes import ViewList, ViewShape
 from models.data.views.tables import View, view
@@ -67,12 +69,13 @@ async def get_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id)
     return ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
 
 
-async def view_query(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> JsonObject:
-    """The manifest of a view the actor sees: what a query through it asks for.
-
-    Raises `NotFoundError`.
-    """
-    return (await find_view(work, actor, database_id, view_id)).manifest
+async def through_its_view(
+    work: UnitOfWork, actor: Actor, database_id: Id, query: RecordQuery
+) -> RecordQuery:
+    """A query, narrowed and completed by the view it names. Raises `NotFoundError` for the view."""
+    if query.view_id is None:
+        return query
+    return through_view(query, (await find_view(work, actor, database_id, query.view_id)).manifest)
 
 
 class ViewDefinition(Protocol):

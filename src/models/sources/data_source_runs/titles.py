@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from models.content.files.queries import find_file
 from models.core.base import Id
-from models.data.databases.queries import database_label
+from models.data.fields.queries import database_label
 from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.queries import data_source_label
 from runtime.database import UnitOfWork

@@ -22,9 +22,10 @@ from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
 from models.core.schedules.commands import follow
 from models.data.databases.commands.databases import create_database
-from models.data.databases.queries import require_edit
-from models.data.databases.rules.kinds import TITLE_KEY
-from models.data.databases.shapes import CreateDatabase, CreateField
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.queries import require_edit
+from models.data.fields.rules.kinds import TITLE_KEY
+from models.data.fields.shapes import CreateField
 from models.sources.connections.queries import get_connection
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
 from models.sources.data_sources.rules.configs import (

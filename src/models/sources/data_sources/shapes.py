@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.core.base import Input, InputId, JsonObject, Label, Shape
 from models.core.keys import Key
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_sources.rules.configs import (
     DataSourceKind,
     FieldMapping,

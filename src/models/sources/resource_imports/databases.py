@@ -7,7 +7,7 @@ from sqlalchemy import select
 from models.content.items.queries import target_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.queries import load_schema
+from models.data.fields.queries import load_schema
 from models.sources.data_source_runs.commands.imports import Renewed, accept_import
 from models.sources.data_source_runs.queries import other_sheets, run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN

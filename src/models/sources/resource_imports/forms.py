@@ -8,8 +8,9 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.databases import create_database
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
-from models.data.databases.shapes import MAX_OPTIONS, CreateDatabase, CreateField
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.shapes import MAX_OPTIONS, CreateField
 from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
 from models.data.forms.rules.questions import ASKABLE

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
-from models.data.databases.bundle import DATABASES
+from models.data.fields.bundle import DATABASES
 from runtime.database import UnitOfWork
 
 Position = list[str | int]

@@ -15,7 +15,7 @@ from models.content.grants.bundle import GRANTS
 from models.content.items.bundle import ITEMS
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import Stage
-from models.data.databases.bundle import DATABASES, FIELDS
+from models.data.fields.bundle import DATABASES, FIELDS
 from models.data.forms.bundle import FORMS, SUBMISSIONS
 from models.data.record_comments.bundle import RECORD_COMMENTS
 from models.data.record_templates.bundle import RECORD_TEMPLATES

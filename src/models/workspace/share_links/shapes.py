@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.content.items.rules import ItemKind
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.people.api_keys.shapes import Expiry
 from models.workspace.share_links.rules import MAX_USES
 

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from models.core.base import Id, Input, JsonObject, Nullable, Shape, example
 from models.core.documented import documented_as
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
 
 

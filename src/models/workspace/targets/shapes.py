@@ -12,7 +12,8 @@ from models.content.items.shapes import ItemDetail, Metadata
 from models.content.surfaces.shapes import SurfaceDetail
 from models.core.base import Color, Icon, Input, InputId, JsonObject, Label, Order, Shape
 from models.core.documented import documented_as
-from models.data.databases.shapes import DatabaseDetail, FieldShape
+from models.data.databases.shapes import DatabaseDetail
+from models.data.fields.shapes import FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
 from models.sources.data_source_overviews.shapes import DataSourceDetail

@@ -20,8 +20,8 @@ from models.automation.triggers.rules.changes import (
 from models.automation.triggers.rules.matching import matches_change
 from models.core.base import Id
 from models.core.expressions.rules.errors import BindingError
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.events import MAX_BYTES, bounded
 
 Json = dict[str, Any]

@@ -14,7 +14,7 @@ from models.core.access.rules import Actor, Level, Role, Scope
 from models.core.base import JsonObject
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.shapes import DuplicateDatabase
-from models.data.databases.tables import database as database_table
+from models.data.fields.tables import database as database_table
 from models.data.records.tables import record, record_link
 from models.messages.jobs.tables import job
 from models.people.workspaces.tables import workspace_member

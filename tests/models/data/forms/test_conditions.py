@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.memory import holds
 from runtime.ids import new_id

@@ -8,7 +8,7 @@ import pytest
 from pydantic_core import to_json
 from sqlalchemy import delete, func, select
 
-from models.data.databases.queries import load_schema
+from models.data.fields.queries import load_schema
 from models.data.record_changes.tables import record_change
 from models.data.records.commands.index_building import build_index
 from models.data.records.commands.records import write_batch

@@ -10,7 +10,8 @@ from sqlalchemy import func, select, update
 from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.pagination import page_request
-from models.data.databases.queries import get_database, load_schema
+from models.data.databases.queries import get_database
+from models.data.fields.queries import load_schema
 from models.data.records.commands.records import (
     create_record,
     delete_record,

@@ -15,9 +15,9 @@ from sqlalchemy import func, insert, select, update
 from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.aggregates import Aggregate
-from models.data.formulas.rules import CompiledFormula
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.aggregates import Aggregate
+from models.data.formulas.rules.formulas import CompiledFormula
 from models.data.records.commands.computed_level import REQUEST_SECONDS
 from models.data.records.commands.computed_values import recompute_next
 from models.data.records.commands.records import update_record

@@ -17,11 +17,12 @@ from models.core.filters.memory import fold
 from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.commands.databases import create_database
 from models.data.databases.commands.fields import create_field
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
-from models.data.databases.rules.registry import KIND_RULES, ResultKind, value_form
-from models.data.databases.shapes import CreateDatabase, CreateField
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.registry import KIND_RULES, ResultKind, value_form
+from models.data.fields.shapes import CreateField
 from models.data.records.rules.link.sides import side_of
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.memory import holds

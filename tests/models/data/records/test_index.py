@@ -11,9 +11,9 @@ from sqlalchemy.exc import OperationalError
 
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.transactions import JobActivities
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema
-from models.data.databases.tables import field
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import load_schema
+from models.data.fields.tables import field
 from models.data.records.commands import index, index_building
 from models.data.records.commands.records import create_record, delete_record, update_record
 from models.data.records.queries.execution import QueryTooSlowError, in_time

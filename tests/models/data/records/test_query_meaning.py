@@ -20,10 +20,11 @@ from sqlalchemy import func, insert, update
 
 from models.data.databases.commands.databases import create_database
 from models.data.databases.commands.fields import create_field
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import Schema
-from models.data.databases.shapes import CreateDatabase, CreateField
-from models.data.databases.tables import field
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import Schema
+from models.data.fields.shapes import CreateField
+from models.data.fields.tables import field
 from models.data.records.commands.index import index_records
 from models.data.records.queries import execution
 from models.data.records.queries.records import query_records

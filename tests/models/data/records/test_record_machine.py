@@ -16,8 +16,9 @@ from sqlalchemy import select
 from models.core.base import Id
 from models.data.databases.commands.databases import create_database
 from models.data.databases.commands.fields import create_field
-from models.data.databases.queries import load_schema
-from models.data.databases.shapes import CreateDatabase, CreateField
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.queries import load_schema
+from models.data.fields.shapes import CreateField
 from models.data.record_changes.tables import record_change
 from models.data.records.commands.records import write_batch
 from models.data.records.queries.details import record_details

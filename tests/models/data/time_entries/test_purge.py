@@ -9,7 +9,7 @@ from sqlalchemy import insert, update
 from models.content.files.purge import purge_trash
 from models.content.items.tables import item
 from models.core.base import Id
-from models.data.databases.tables import database as database_table
+from models.data.fields.tables import database as database_table
 from models.data.records.commands.purge import purge_records
 from models.data.records.tables import record
 from models.data.time_entries.purge import purge_discarded

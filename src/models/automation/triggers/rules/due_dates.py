@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core.base import JsonObject
-from models.data.databases.rules.kinds import DATE_KINDS, FieldKind
+from models.data.fields.rules.kinds import DATE_KINDS, FieldKind
 
 MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 """Kinds of fields that hold one day or one moment."""

@@ -31,12 +31,12 @@ from models.data.databases.commands.rows import (
     write_database,
     write_field,
 )
-from models.data.databases.field_rows import field_specs
-from models.data.databases.locks import own_schema
-from models.data.databases.queries import removed_keys
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.shapes import MAX_FIELDS
-from models.data.databases.tables import DatabaseField, database, field
+from models.data.fields.field_rows import field_specs
+from models.data.fields.locks import own_schema
+from models.data.fields.queries import removed_keys
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.shapes import MAX_FIELDS
+from models.data.fields.tables import DatabaseField, database, field
 from models.data.record_templates.tables import record_template
 from models.data.records.commands.recomputation_jobs import request_recomputation
 from models.data.records.rules.write.computed_order import FOLLOWING, Stale

@@ -29,7 +29,7 @@ from models.content.surfaces.commands.surfaces import copying_contents
 from models.core.base import Id
 from models.core.row_copies import copying
 from models.data.database_copies.rules import copied_id
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.link.sides import side_of
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork

@@ -29,11 +29,11 @@ from models.data.database_copies.queries import find_source
 from models.data.database_copies.rules import copied_field, copy_label, digest, left_out
 from models.data.databases.commands.databases import insert_with_key
 from models.data.databases.commands.rows import insert_fields
-from models.data.databases.locks import await_schema, own_fields
-from models.data.databases.queries import load_schema, removed_keys
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database, field
+from models.data.fields.locks import await_schema, own_fields
+from models.data.fields.queries import load_schema, removed_keys
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database, field
 from models.data.records.tables import record
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.tables import Job

@@ -29,24 +29,24 @@ from models.data.databases.commands.derived_fields import (
 from models.data.databases.commands.field_usages import remove_invalid_usages
 from models.data.databases.commands.fields import expect, held_field
 from models.data.databases.commands.rows import write_database, write_field
-from models.data.databases.locks import own_fields, own_schema
-from models.data.databases.queries import get_field, load_schema
-from models.data.databases.rules.derived_fields import FieldRef
 from models.data.databases.rules.field_conversion import (
     Converter,
     described,
     is_unchanged,
     with_described,
 )
-from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.plan import plan_conversion
 from models.data.databases.shapes import (
     ConversionPreview,
     ConversionSample,
     ConvertedField,
     ConvertField,
-    FieldShape,
 )
+from models.data.fields.locks import own_fields, own_schema
+from models.data.fields.queries import get_field, load_schema
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.shapes import FieldShape
+from models.data.formulas.rules.derived_fields import FieldRef
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import JOB, find_job, jobs_of, succeeded_job

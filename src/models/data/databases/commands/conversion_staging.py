@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.base import Id
-from models.data.databases.tables import conversion_value
+from models.data.fields.tables import conversion_value
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement

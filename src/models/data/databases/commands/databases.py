@@ -1,10 +1,7 @@
 """Creating, changing and deleting databases."""
 
-from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
 from models.content.items.commands import change_item, check_parent, create_item_for, trash_item
@@ -15,21 +12,21 @@ from models.core.keys import free_key, slug
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.commands.field_insertion import add_fields
 from models.data.databases.commands.rows import hold_database, write_database
-from models.data.databases.field_rows import field_specs
-from models.data.databases.locks import own_fields, share_schema
-from models.data.databases.queries import get_database, load_schema
-from models.data.databases.references import check_references
-from models.data.databases.rules.fields import Schema
+from models.data.databases.queries import get_database
 from models.data.databases.rules.layout import changed_layout, default_layout, layout_problems
 from models.data.databases.rules.plan import plan_fields, refuse
-from models.data.databases.rules.settings import MAX_SETTINGS_DEPTH
 from models.data.databases.shapes import (
     ChangeRecordLayout,
     CreateDatabase,
     DatabaseDetail,
     UpdateDatabase,
 )
-from models.data.databases.tables import Database, DatabaseField, database, field
+from models.data.fields.locks import own_fields, share_schema
+from models.data.fields.queries import load_schema
+from models.data.fields.references import check_references
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.settings import MAX_SETTINGS_DEPTH
+from models.data.fields.tables import Database, database
 from models.data.views.commands.views import create_views
 from models.data.views.queries import get_view
 from runtime.database import UnitOfWork
@@ -186,33 +183,3 @@ async def insert_with_key(
     raise ConflictError(
         f"The key {wanted} is in use, perhaps by a database in the trash. Choose another key."
     )
-
-
-async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> Schema:
-    """The schema with these fields as they are now, locked until the transaction ends.
-
-    They are locked in the order of their ids, so that two writers never deadlock.
-    """
-    rows = await work.rows(
-        select(field)
-        .where(
-            field.c.workspace_id == schema.workspace_id,
-            field.c.database_id == schema.database_id,
-            field.c.key.in_(keys),
-        )
-        .order_by(field.c.id)
-        .with_for_update(),
-        of=DatabaseField,
-    )
-    return replace(schema, fields={**schema.fields, **field_specs(rows)})
-
-
-async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> None:
-    """Write the options of locked fields."""
-    for key in keys:
-        spec = schema.fields[key]
-        await work.execute(
-            update(field)
-            .where(field.c.workspace_id == schema.workspace_id, field.c.id == spec.id)
-            .values(options=[option.wire() for option in spec.options], updated_at=work.now)
-        )

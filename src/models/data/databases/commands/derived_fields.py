@@ -9,17 +9,17 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.formula_trials import refuse_endless
 from models.data.databases.commands.rows import write_field
-from models.data.databases.queries import load_catalog
-from models.data.databases.rules.derived_fields import (
+from models.data.databases.rules.plan import refuse
+from models.data.fields.queries import load_catalog
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.tables import database
+from models.data.formulas.rules.derived_fields import (
     Catalog,
     DerivedFields,
     FieldRef,
     dependents,
     resolve_derived,
 )
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.plan import refuse
-from models.data.databases.tables import database
 from models.data.records.commands.recomputation_jobs import request_recomputation
 from models.data.records.rules.write.computed_order import Stale
 from runtime.database import UnitOfWork

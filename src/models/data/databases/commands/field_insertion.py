@@ -6,13 +6,13 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.formula_trials import refuse_endless
 from models.data.databases.commands.rows import add_to_layout, insert_fields
-from models.data.databases.queries import load_catalog, removed_keys
-from models.data.databases.rules.buttons import button_problems
-from models.data.databases.rules.derived_fields import DerivedFields, FieldRef, resolve_derived
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.plan import refuse
-from models.data.databases.rules.relations import Pairs, pair
+from models.data.fields.queries import load_catalog, removed_keys
+from models.data.fields.rules.buttons import button_problems
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.relations import Pairs, pair
+from models.data.formulas.rules.derived_fields import DerivedFields, FieldRef, resolve_derived
 from runtime.database import UnitOfWork
 from runtime.errors import Detail
 from runtime.ids import new_id

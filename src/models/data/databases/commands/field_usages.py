@@ -1,7 +1,7 @@
 """Removing a field from what names it: views and record templates."""
 
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.record_templates import commands as record_templates
 from models.data.views.commands import field_usages as views
 from runtime.database import UnitOfWork

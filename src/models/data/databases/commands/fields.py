@@ -21,16 +21,16 @@ from models.data.databases.commands.stored_values import (
     number_records,
     refuse_several,
 )
-from models.data.databases.locks import own_fields, own_schema
-from models.data.databases.queries import get_field, load_catalog, load_schema, removed_keys
-from models.data.databases.references import check_references
-from models.data.databases.rules.buttons import button_problems
-from models.data.databases.rules.derived_fields import FieldRef
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.plan import plan_change, plan_field, refuse
-from models.data.databases.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
+from models.data.fields.locks import own_fields, own_schema
+from models.data.fields.queries import get_field, load_catalog, load_schema, removed_keys
+from models.data.fields.references import check_references
+from models.data.fields.rules.buttons import button_problems
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
+from models.data.formulas.rules.derived_fields import FieldRef
 from models.data.records.commands.computed_values import recompute, recompute_field
 from models.data.records.commands.index import index_records
 from runtime.database import UnitOfWork

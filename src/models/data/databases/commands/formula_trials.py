@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from models.core.expressions.rules.errors import ExpressionLimitError
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.plan import refuse
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.write.computed_order import formula_of
 from runtime.bounded_processes import beside_loop
 from runtime.errors import Detail

@@ -7,9 +7,9 @@ from models.core.base import Id, JsonObject
 from models.data.databases.commands.field_usages import remove_usages
 from models.data.databases.commands.rows import delete_field_row, remove_from_layout
 from models.data.databases.commands.stored_values import strip_values
-from models.data.databases.rules.derived_fields import FieldRef
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.tables import RemovedField, removed_field
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.tables import RemovedField, removed_field
+from models.data.formulas.rules.derived_fields import FieldRef
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork

@@ -7,9 +7,9 @@ from sqlalchemy import delete, insert, select, update
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.layout import layout_with, layout_without
-from models.data.databases.tables import Database, database, field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.tables import Database, database, field
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 

@@ -11,9 +11,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
-from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database
 from models.data.records.queries.links import seen_links, sides_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork

@@ -1,1 +1,1 @@
-"""What a database may look like: field kinds, their settings, options and layout. Pure."""
+"""The layout of record pages, and the conversion of fields. Pure."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from models.core.base import JsonObject
 from models.core.values import InvalidValueError
-from models.data.databases.rules.defaults import default_text, default_value
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.options import MakeId, OptionGrowth
-from models.data.databases.rules.value_conversion import LOST, convert_value, option_names
+from models.data.fields.rules.defaults import default_text, default_value
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.options import MakeId, OptionGrowth
+from models.data.fields.rules.value_conversion import LOST, convert_value, option_names
 
 _GROWING = frozenset({FieldKind.SELECT, FieldKind.MULTI_SELECT})
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from models.core.base import EXAMPLE_ID
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 
 
 class KindNote(NamedTuple):

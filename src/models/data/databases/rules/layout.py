@@ -1,43 +1,18 @@
 """How a record page is laid out (interface, recordLayout; defaults of decisions C5)."""
 
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from models.core.base import JsonObject
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.rules.layout_options import (
+    ContentPosition,
+    PageWidth,
+    PropertyDensity,
+)
+from models.data.databases.shapes import ChangeRecordLayout
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpecs
 from runtime.errors import Detail
-
-if TYPE_CHECKING:
-    from models.data.databases.shapes import ChangeRecordLayout
-
-
-class PageWidth(StrEnum):
-    NARROW = "narrow"
-    STANDARD = "standard"
-    WIDE = "wide"
-    FULL = "full"
-
-
-class PropertyDensity(StrEnum):
-    COMPACT = "compact"
-    COMFORTABLE = "comfortable"
-    SPACIOUS = "spacious"
-
-
-class ContentPosition(StrEnum):
-    BELOW = "below"
-    ABOVE = "above"
-    SIDE = "side"
-    HIDDEN = "hidden"
-
-
-class RelationViewPosition(StrEnum):
-    SECTION = "section"
-    TAB = "tab"
-    SIDE = "side"
-    HIDDEN = "hidden"
 
 
 def default_layout() -> JsonObject:
@@ -64,7 +39,7 @@ def default_layout() -> JsonObject:
 _KEY_LISTS = ("propertyOrder", "hiddenFieldKeys", "pinnedFieldKeys")
 
 
-def changed_layout(layout: JsonObject, body: "ChangeRecordLayout") -> JsonObject:
+def changed_layout(layout: JsonObject, body: ChangeRecordLayout) -> JsonObject:
     """The layout with what a body names, one version on."""
     named = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"version"})
     return {**layout, **named, "version": layout["version"] + 1}

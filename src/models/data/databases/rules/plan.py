@@ -7,10 +7,11 @@ from typing import Any
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
-from models.data.databases.rules.defaults import default_text
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
-from models.data.databases.rules.options import (
+from models.data.databases.shapes import ConvertField
+from models.data.fields.rules.defaults import default_text
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.options import (
     STATUS_GROUPS,
     STATUS_OPTIONS,
     MakeId,
@@ -18,15 +19,9 @@ from models.data.databases.rules.options import (
     keys_of,
     new_options,
 )
-from models.data.databases.rules.settings import read_settings
-from models.data.databases.rules.value_conversion import convertible
-from models.data.databases.shapes import (
-    MAX_FIELDS,
-    ConvertField,
-    CreateField,
-    CreateOption,
-    UpdateField,
-)
+from models.data.fields.rules.settings import read_settings
+from models.data.fields.rules.value_conversion import convertible
+from models.data.fields.shapes import MAX_FIELDS, CreateField, CreateOption, UpdateField
 from runtime.errors import Detail, UnsupportedError, ValidationError
 
 GIVEN_BY_PLATFORM = {FieldKind.RELATION: ("inverseFieldId",)}

@@ -7,10 +7,10 @@ from typing import Any
 
 from models.core.problems import refuse
 from models.core.values import InvalidValueError
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import KIND_RULES
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import KIND_RULES
 from models.data.forms.shapes import MAX_QUESTIONS, FormField
 from models.data.records.rules.query.filters import RecordFilter, read_filter
 from models.data.records.rules.query.memory import holds

@@ -6,9 +6,9 @@ from sqlalchemy import select
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.rules.write.writes import Planned
 from models.messages.notification_preferences.kinds import NotificationKind

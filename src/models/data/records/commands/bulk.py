@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from sqlalchemy import CTE, BigInteger, ColumnElement, literal, select
 
 from models.core.access.rules import Actor
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
 from models.data.records.commands.index import index_where
 from models.data.records.commands.recomputation_jobs import request_recomputation

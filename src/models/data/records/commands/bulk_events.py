@@ -13,8 +13,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind, RecordedChange
 from models.data.record_changes.tables import RecordChange, record_change
 from models.data.records.commands.rows import read_records

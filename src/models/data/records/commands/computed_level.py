@@ -25,11 +25,11 @@ from sqlalchemy.exc import DBAPIError
 
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionLimitError
-from models.data.databases.field_rows import field_specs
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import field
-from models.data.formulas.rules import CompiledFormula
+from models.data.fields.field_rows import field_specs
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import field
+from models.data.formulas.rules.formulas import CompiledFormula
 from models.data.records.queries.details import record_values
 from models.data.records.queries.linked_values import linked_values
 from models.data.records.queries.links import id_array

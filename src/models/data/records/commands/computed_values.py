@@ -12,9 +12,9 @@ from sqlalchemy import literal, select, union_all
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.locks import await_schema, own_schema
-from models.data.databases.rules.derived_fields import MAX_DEPTH
-from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.fields.locks import await_schema, own_schema
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.formulas.rules.derived_fields import MAX_DEPTH
 from models.data.records.commands.computed_level import compute, load_fields
 from models.data.records.commands.index import index_records
 from models.data.records.commands.recomputation_jobs import next_stale, request_recomputation

@@ -25,8 +25,8 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.query.entries import entry_of
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.query import Query

@@ -7,10 +7,10 @@ named, and a writer knows better.
 from sqlalchemy import delete, select, tuple_, update
 
 from models.core.base import Id, JsonObject
-from models.data.databases.locks import await_schema, own_schema
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.tables import field
+from models.data.fields.locks import await_schema, own_schema
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.tables import field
 from models.data.records.commands.index import insert_entries
 from models.data.records.rules.query.entries import blank_entries, is_indexable
 from models.data.records.tables import record, record_index

@@ -21,7 +21,7 @@ from sqlalchemy.dialects.postgresql import insert
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.data.records.queries.links import Incoming
 from models.data.records.rules.link.changes import Link, Links
 from models.data.records.rules.link.sides import Side

@@ -17,9 +17,9 @@ from sqlalchemy import (
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.field_keys import no_relation
-from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import database
+from models.data.fields.rules.field_keys import no_relation
+from models.data.fields.rules.fields import Schema
+from models.data.fields.tables import database
 from models.data.records.commands.computed_values import propagate
 from models.data.records.commands.link_rows import Lists, present_links, store_links
 from models.data.records.queries.links import (

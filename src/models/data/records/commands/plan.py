@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import chain
 
 from models.core.access.rules import Actor
-from models.data.databases.commands.databases import lock_fields, store_options
-from models.data.databases.rules.fields import Schema
+from models.data.fields.commands import lock_fields, store_options
+from models.data.fields.rules.fields import Schema
 from models.data.records.commands.links import refuse_restricted, targets_to_hold
 from models.data.records.commands.rows import hold_records, lock_records
 from models.data.records.commands.templates import with_templates

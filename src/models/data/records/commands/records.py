@@ -9,8 +9,8 @@ from datetime import datetime
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import load_schema
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.schema import share_schema_of
 from models.data.records.commands.write import Written, write_records

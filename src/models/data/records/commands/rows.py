@@ -35,9 +35,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import TITLE_KEY
-from models.data.databases.tables import database
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import TITLE_KEY
+from models.data.fields.tables import database
 from models.data.record_changes.rules import ChangeKind, RecordedChange
 from models.data.record_changes.tables import record_change
 from models.data.records.rules.write.writes import Planned, StoredRecord

@@ -3,10 +3,10 @@
 from sqlalchemy import Uuid, bindparam, select
 
 from models.core.base import Id
-from models.data.databases.locks import share_schema_soon, sharing
-from models.data.databases.queries import fields_of, schema_of
-from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import field
+from models.data.fields.locks import share_schema_soon, sharing
+from models.data.fields.queries import fields_of, schema_of
+from models.data.fields.rules.fields import Schema
+from models.data.fields.tables import field
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

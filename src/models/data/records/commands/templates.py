@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from models.content.surfaces.commands.surfaces import copy_to_records
 from models.core.access.rules import Actor
-from models.data.databases.rules.fields import Schema
-from models.data.record_templates.queries import template_prefills
+from models.data.fields.rules.fields import Schema
+from models.data.records.prefills import prefills_of
 from models.data.records.rules.write.writes import Planned, Write, WriteOp
 from runtime.database import UnitOfWork
 
@@ -22,7 +22,7 @@ async def with_templates(
     wanted = {write.template_id for write in writes if write.template_id is not None}
     if not wanted:
         return writes
-    prefills = await template_prefills(work, schema.workspace_id, schema.database_id, wanted)
+    prefills = await prefills_of(work, schema.workspace_id, schema.database_id, wanted)
     filled: list[Write] = []
     for write in writes:
         if write.template_id is None or write.op is not WriteOp.CREATE:

@@ -4,7 +4,7 @@ from sqlalchemy import ColumnElement, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.records.commands.computed_values import recompute
 from models.data.records.commands.index import index_records
 from models.data.records.tables import record

@@ -27,9 +27,9 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from models.core.base import Id
 from models.core.filters.conditions import In
 from models.core.filters.forms import ValueForm
-from models.data.databases.locks import DatabaseBusyError, share_soon
-from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.rules.registry import value_form
+from models.data.fields.locks import DatabaseBusyError, share_soon
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.rules.registry import value_form
 from models.data.records.queries.records import records_of
 from models.data.records.rules.query.entries import entries_of, entry_condition, is_indexable
 from models.data.records.rules.write.matching import meant_values

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from models.core.access.rules import Actor
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.assignments import notify_assigned
 from models.data.records.commands.computed_values import recompute

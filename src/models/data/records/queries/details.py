@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
-from models.data.databases.rules.fields import FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.queries.links import LinksShown, Shown, shown_links, sides_of
 from models.data.records.queries.visibility import foreign_fields, hidden_fields
 from models.data.records.rules.write.writes import StoredRecord

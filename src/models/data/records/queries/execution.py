@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from models.core.access.rules import Actor
 from models.core.pagination import PageRequest
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.records.queries.details import record_details
 from models.data.records.rules.query.query import Query
 from models.data.records.rules.query.routes import (

@@ -8,8 +8,8 @@ from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.tables import database
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.tables import database
 from models.data.record_changes.queries import list_changes
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
 from models.data.records.queries.links import id_array

@@ -19,9 +19,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.core.base import Id
-from models.data.databases.rules.aggregates import Aggregate
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.aggregates import Aggregate
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.queries.links import at_the_end, id_array, seen_links
 from models.data.records.rules.link.sides import side_of
 from models.data.records.rules.query.aggregation import Figure, shown_value

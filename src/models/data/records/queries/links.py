@@ -25,9 +25,9 @@ from sqlalchemy import (
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database, field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database, field
 from models.data.records.rules.link.sides import Side, make_side, side_of
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, or_, selec
 
 from models.content.items.queries import PlacementOf, placed
 from models.content.surfaces.queries import placement_of_surfaces
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.data.records.queries.records import this_record
 from models.data.records.rules.write.writes import TRASH
 from models.data.records.tables import record

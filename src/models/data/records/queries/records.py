@@ -10,17 +10,16 @@ from models.content.items.queries import PlacementOf, placed, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
-from models.data.databases.field_rows import fields_as_text, read_fields
-from models.data.databases.queries import fields_of, load_schema, schema_of
-from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import database
+from models.data.fields.field_rows import fields_as_text, read_fields
+from models.data.fields.queries import fields_of, load_schema, schema_of
+from models.data.fields.rules.fields import Schema
+from models.data.fields.tables import database
 from models.data.records.commands.index import request_indexes
 from models.data.records.queries.details import record_details
 from models.data.records.queries.execution import QueryTooSlowError, find_records
 from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.query import read_query
-from models.data.records.rules.query.views import through_view
 from models.data.records.rules.write.writes import StoredRecord
 from models.data.records.shapes import (
     MAX_QUERY_LIMIT,
@@ -30,7 +29,6 @@ from models.data.records.shapes import (
     RecordQuery,
 )
 from models.data.records.tables import Record, record
-from models.data.views.queries import view_query
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -170,16 +168,12 @@ async def list_records(
 async def ask_records(
     work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
 ) -> QueryResult | None:
-    """What an actor's query finds, through the view it names.
+    """What an actor's query finds; the view it names was resolved before.
 
     Has the fields indexed that would have spared it records; None when it took too long without,
-    and the transaction has to commit so that they will be. Raises as `query_records` does, and
-    `NotFoundError` for the view.
+    and the transaction has to commit so that they will be. Raises as `query_records` does.
     """
     schema = await load_schema(work, actor.workspace_id, database_id)
-    if body.view_id is not None:
-        manifest = await view_query(work, actor, database_id, body.view_id)
-        body = through_view(body, manifest)
     unseen = await unseen_fields(work, actor, schema)
     query = read_query(body, schema.fields, work.now, unseen)
     page = _page(keys, schema, body)

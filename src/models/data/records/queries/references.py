@@ -7,8 +7,8 @@ from sqlalchemy import ARRAY, Uuid, bindparam
 from models.content.files.queries import seen_files
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.write.data import ids_in
 from models.data.records.rules.write.writes import Checked
 from models.people.members.queries import members_among

@@ -6,7 +6,7 @@ from sqlalchemy import CTE, Select, select
 
 from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
-from models.data.databases.tables import database
+from models.data.fields.tables import database
 from models.data.records.tables import record
 
 

@@ -8,10 +8,10 @@ from sqlalchemy import ARRAY, Uuid, any_, bindparam, func, select
 from models.content.items.queries import closed_items
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id
-from models.data.databases.field_rows import field_specs
-from models.data.databases.rules.derived_fields import MAX_DEPTH
-from models.data.databases.rules.fields import FieldSpecs, Schema
-from models.data.databases.tables import database, field
+from models.data.fields.field_rows import field_specs
+from models.data.fields.rules.fields import FieldSpecs, Schema
+from models.data.fields.tables import database, field
+from models.data.formulas.rules.derived_fields import MAX_DEPTH
 from models.data.records.queries.links import id_array
 from models.data.records.rules.write.computed_order import FOLLOWING, with_formulas
 from runtime.database import UnitOfWork

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
-from models.data.databases.queries import get_field
+from models.data.fields.queries import get_field
 from models.data.time_entries.commands.locks import lock_times
 from models.data.time_entries.commands.overlaps import refuse_overlap
 from models.data.time_entries.commands.starting import make_room, of_target

@@ -8,8 +8,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_level import load_fields
 from models.data.records.commands.timers import hold_record, write_timer
 from models.data.time_entries.rules.kinds import EntryStatus

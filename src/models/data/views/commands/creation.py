@@ -10,10 +10,10 @@ from models.content.items.queries import closed_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.databases.queries import database_level
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database, field
+from models.data.fields.queries import database_level
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database, field
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest
 from models.data.views.shapes import MAX_VIEWS, CreateView, ItemViewConfig, ViewShape

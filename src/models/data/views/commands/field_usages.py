@@ -6,8 +6,8 @@ from sqlalchemy import select, update
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
-from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import field
+from models.data.fields.rules.fields import Schema
+from models.data.fields.tables import field
 from models.data.views.queries import names_field
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.data.views.rules.manifest import read_manifest

@@ -11,9 +11,9 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.revisions import next_updated_at
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import database_level, load_schema
-from models.data.databases.rules.fields import Schema
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import database_level, load_schema
+from models.data.fields.rules.fields import Schema
 from models.data.views.commands.creation import (
     check_relation_field,
     insert_item_view,

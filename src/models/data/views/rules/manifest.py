@@ -12,10 +12,10 @@ from pydantic import ValidationError as ShapeError
 from models.core.base import JsonObject
 from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError, check_storable
-from models.data.databases.rules.field_keys import FieldHints, no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import OPTION_KINDS, FieldKind
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.field_keys import FieldHints, no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import OPTION_KINDS, FieldKind
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery

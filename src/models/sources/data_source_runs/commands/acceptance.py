@@ -8,7 +8,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.work_bounds import require_place
-from models.data.databases.queries import require_edit
+from models.data.fields.queries import require_edit
 from models.sources.data_source_runs.commands.endings import (
     RunEnd,
     RunOverError,

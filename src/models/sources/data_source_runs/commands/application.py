@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.access.rules import Actor
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, insert_from, update_from
 from models.data.records.queries.records import RECORD

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from models.core.base import Id
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.records.commands.upsert import equal_values
 from models.data.records.queries.records import RECORD
 from models.sources.data_source_runs.tables import source_row, staged_row

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import func, select
 
 from models.core.base import JsonObject
-from models.data.databases.queries import fields_changed_at, load_schema, require_edit
+from models.data.fields.queries import fields_changed_at, load_schema, require_edit
 from models.data.records.queries.records import RECORD
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.execution import run_actor

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.records.queries.records import RECORD
 from models.sources.data_source_runs.commands.comparison import (
     SKIPPED,

@@ -26,9 +26,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.databases import delete_database
-from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema, require_edit
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.locks import share_schema
+from models.data.fields.queries import load_schema, require_edit
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, update_from

@@ -14,7 +14,7 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id
-from models.data.databases.queries import require_edit
+from models.data.fields.queries import require_edit
 from models.sources.data_source_runs.commands.acceptance import (
     NO_TARGET,
     refresh_row,

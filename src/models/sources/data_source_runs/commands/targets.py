@@ -6,13 +6,15 @@ from typing import Any
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.commands.databases import create_database, lock_fields, store_options
+from models.data.databases.commands.databases import create_database
 from models.data.databases.commands.fields import create_field
-from models.data.databases.locks import await_schema
-from models.data.databases.queries import load_schema, require_edit
-from models.data.databases.rules.fields import FieldSpec, Option, Schema
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY
-from models.data.databases.shapes import CreateDatabase, CreateField
+from models.data.databases.shapes import CreateDatabase
+from models.data.fields.commands import lock_fields, store_options
+from models.data.fields.locks import await_schema
+from models.data.fields.queries import load_schema, require_edit
+from models.data.fields.rules.fields import FieldSpec, Option, Schema
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY
+from models.data.fields.shapes import CreateField
 from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem

@@ -18,7 +18,7 @@ from models.core.schedules.cron import cron_problem, parse_cron
 from models.core.schedules.desired import Timing
 from models.core.schedules.timetables import EARLIEST, Timetable
 from models.core.schedules.timezones import Timezone
-from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
 from models.sources.data_sources.rules.databases import SqlConfig
 from models.sources.external_resources.rules.resources import ProviderResource
 

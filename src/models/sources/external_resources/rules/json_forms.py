@@ -10,7 +10,7 @@
 from typing import Any
 
 from models.core.base import JsonObject
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.external_resources.rules.forms import FormQuestion, HostedForm, NoFormError
 
 MIME_TYPE = "application/vnd.workspace.form+json"

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from models.core.values import InvalidValueError, stored_moment
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
-from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.value_conversion import LOST, TEXT_KINDS, convert_value
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.registry import KIND_RULES
+from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, convert_value
 from models.data.records.rules.write.options import GrowingField, may_grow
 from models.sources.tabular.rules.cells import Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import Conventions

@@ -20,8 +20,8 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.databases import create_database, update_database
 from models.data.databases.commands.fields import create_field, update_field
-from models.data.databases.queries import visible as visible_database
 from models.data.databases.shapes import DatabaseDetail
+from models.data.fields.queries import visible as visible_database
 from models.data.records.commands.records import (
     create_record,
     delete_record,

@@ -18,7 +18,8 @@ from models.content.items.shapes import MoveItem, UpdateItem
 from models.content.surfaces.shapes import AddBlocks, ReplaceSurface
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, InputId, JsonObject
-from models.data.databases.shapes import CreateDatabase, CreateField, UpdateDatabase, UpdateField
+from models.data.databases.shapes import CreateDatabase, UpdateDatabase
+from models.data.fields.shapes import CreateField, UpdateField
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.views.shapes import CreateView, UpdateView
 from models.workspace.changes.rules.references import NAME, is_reference

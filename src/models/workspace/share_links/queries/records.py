@@ -4,9 +4,9 @@ from models.content.items.queries import target_of
 from models.content.items.rules import ItemKind
 from models.content.items.tables import ItemRow
 from models.core.base import JsonObject
-from models.data.databases.queries import load_schema
-from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.queries.records import query_records
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import view_definition

@@ -5,7 +5,7 @@ from typing import Any
 
 from models.core.base import JsonObject
 from models.core.keys import slug
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.views.rules.kinds import ViewKind
 from models.workspace.changes.rules.kinds import OperationKind
 from models.workspace.changes.shapes import Operation

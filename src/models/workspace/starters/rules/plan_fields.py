@@ -8,7 +8,7 @@ from typing import Any
 
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
-from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.views.rules.kinds import ViewKind
 from models.workspace.starters.rules.text import words
 from models.workspace.starters.shapes import (

@@ -19,8 +19,8 @@ from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.record_paths import RECORD
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanRetry
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.shapes import RecordDetail
 
 DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))

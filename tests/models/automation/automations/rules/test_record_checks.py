@@ -11,8 +11,8 @@ from models.automation.automations.rules.graph.catalog import Noun, ReferenceCat
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.record_checks import record_problems
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import FieldKind
 from tests.support.exploring import examples
 
 DATABASE = str(uuid.UUID(int=1))

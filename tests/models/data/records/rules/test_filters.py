@@ -9,9 +9,9 @@ import pytest
 from models.core.filters.conditions import Anchor, Empty, In, Range, Substring
 from models.core.filters.grammar import AllOf, AnyOf, Not
 from models.core.filters.operators import OPERATORS, Op
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import KIND_RULES
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import KIND_RULES
 from models.data.records.rules.query.filters import Leaf, read_filter
 from models.data.records.rules.query.predicates import filter_condition
 from runtime.errors import ValidationError

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from models.core.values import InvalidValueError
-from models.data.databases.rules.defaults import default_text
-from models.data.databases.rules.field_keys import FieldHints, no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.defaults import default_text
+from models.data.fields.rules.field_keys import FieldHints, no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.link.written_relations import read_relations
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.write.data import DataCheck

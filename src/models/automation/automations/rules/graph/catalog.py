@@ -10,7 +10,7 @@ from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import without_literals
 from models.automation.automations.rules.language.static_reads import secret_names
 from models.core.base import Id, JsonObject
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs
 from runtime.ids import parse_id
 
 

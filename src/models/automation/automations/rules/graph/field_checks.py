@@ -9,7 +9,7 @@ from models.automation.automations.rules.graph.structure import Problem
 from models.automation.automations.rules.language.record_paths import unknown_keys, unknown_keys_of
 from models.automation.automations.rules.language.static_reads import expressions_of, paths_of
 from models.core.base import JsonObject
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs
 
 _WRITING = (NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD)
 

@@ -10,9 +10,9 @@ from models.automation.automations.rules.graph.catalog import Noun, ReferenceCat
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.core.base import JsonObject
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.records.rules.link.written_relations import read_relations
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.query import read_query

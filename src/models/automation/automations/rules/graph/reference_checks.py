@@ -8,7 +8,7 @@ from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.secret_marks import no_secret
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, field_problems
 from models.core.base import JsonObject
-from models.data.databases.rules.kinds import DATE_KINDS, FieldKind
+from models.data.fields.rules.kinds import DATE_KINDS, FieldKind
 from runtime.errors import Detail
 from runtime.ids import parse_id
 

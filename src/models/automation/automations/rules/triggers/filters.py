@@ -24,7 +24,7 @@ from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.expressions.rules.reads import Reads
 from models.core.filters.grammar import AllOf, Filter, FilterError, RawLeaf, read_tree
 from models.core.filters.memory import holds
-from models.data.databases.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.query.filters import FieldLeaves, Leaf
 from models.data.records.rules.query.memory import has_form, leaf_holds
 

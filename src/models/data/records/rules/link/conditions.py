@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec
 from models.data.records.rules.link.sides import side_of
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.tables import record, record_link

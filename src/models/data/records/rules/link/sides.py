@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 from models.core.base import Id
 from models.core.values import InvalidValueError
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.records.rules.write.data import shown_key
 from runtime.errors import Detail
 from runtime.ids import parse_id

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import Float, cast, distinct, false, func, not_, null
 
 from models.core.filters.forms import LISTS, ValueForm
-from models.data.databases.rules.aggregates import Aggregate, usable_aggregates
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.aggregates import Aggregate, usable_aggregates
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
 from models.data.records.rules.query.predicates import empty

@@ -27,8 +27,8 @@ from sqlalchemy import (
 from models.core.filters.conditions import Anchor, Condition, Empty, In, Range, Substring
 from models.core.filters.forms import ValueForm
 from models.core.values import stored_moment
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.query.extraction import Expression, extract, fold
 from models.data.records.tables import record_index
 

@@ -25,9 +25,9 @@ from sqlalchemy.types import TypeEngine
 
 from models.core.filters.forms import ValueForm
 from models.core.values import stored_moment
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import value_form
 from models.data.records.tables import record
 
 Expression = ColumnElement[Any]

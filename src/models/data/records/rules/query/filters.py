@@ -11,10 +11,10 @@ from models.core.filters.grammar import Filter, FilterError, RawLeaf, positive_l
 from models.core.filters.operands import read_condition
 from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import value_form
-from models.data.databases.rules.settings_shapes import zone
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import value_form
+from models.data.fields.rules.settings_shapes import zone
 from models.data.records.rules.query.operands import operand_reader
 from runtime.errors import Detail, ValidationError
 

@@ -21,9 +21,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.filters.forms import ValueForm
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.link.conditions import linked_rows
 from models.data.records.rules.query.aggregation import shown_value
 from models.data.records.rules.query.entries import ENTRY_TEXT

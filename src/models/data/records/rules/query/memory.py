@@ -12,8 +12,8 @@ from models.core.filters.conditions import Condition, In, Range, Scalar
 from models.core.filters.forms import LISTS, ValueForm
 from models.core.filters.memory import meets
 from models.core.values import stored_moment
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.query.filters import Leaf, RecordFilter
 
 _PATTERNS = {

@@ -6,9 +6,9 @@ from typing import Any
 
 from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError, number, text
-from models.data.databases.rules import values
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules import values
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.registry import value_form
 from runtime.ids import parse_id
 
 Reader = Callable[[Any], Any]

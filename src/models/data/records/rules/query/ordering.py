@@ -29,9 +29,9 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from models.core.filters.forms import ValueForm
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import value_form
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
 from models.data.records.shapes import Sort

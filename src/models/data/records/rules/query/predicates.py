@@ -8,8 +8,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.filters.conditions import Anchor, Condition, Empty, Has, In, Range, Substring
 from models.core.filters.forms import ValueForm
 from models.core.filters.grammar import AllOf, AnyOf, Not
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import KIND_RULES, value_form
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import KIND_RULES, value_form
 from models.data.records.rules.link.conditions import links_all, links_any, links_none
 from models.data.records.rules.query.extraction import (
     Expression,

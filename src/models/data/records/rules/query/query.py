@@ -6,9 +6,9 @@ from datetime import datetime
 
 from models.core.filters.grammar import AllOf
 from models.core.values import InvalidValueError, text
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.settings_shapes import zone
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.settings_shapes import zone
 from models.data.records.rules.query.aggregation import Figure, read_aggregates
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.filters import Leaf, RecordFilter, read_filter

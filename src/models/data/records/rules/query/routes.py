@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from models.core.filters.conditions import Empty
-from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.records.rules.query.entries import (
     blank_entries,
     entries_of,

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from sqlalchemy import FromClause, Select, Subquery, func, literal, select, true, tuple_
 
 from models.core.base import JsonObject
-from models.data.databases.rules.fields import Schema
+from models.data.fields.rules.fields import Schema
 from models.data.records.rules.query.aggregation import shown_value
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.grouping import MAX_GROUPS, MAX_ROWS

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from models.core.base import Id
 from models.core.values import InvalidValueError
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import ResultKind
-from models.data.formulas.rules import CompiledFormula, compile_formula
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import ResultKind
+from models.data.formulas.rules.formulas import CompiledFormula, compile_formula
 
 FOLLOWING = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP})
 """Kinds whose value is read from related records."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.core.values import InvalidValueError
-from models.data.databases.rules.defaults import default_value
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
-from models.data.databases.rules.registry import KIND_RULES
+from models.data.fields.rules.defaults import default_value
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.registry import KIND_RULES
 from runtime.errors import Detail, ValidationError
 
 MAX_PROBLEMS = 20

@@ -5,9 +5,9 @@ from typing import Any
 
 from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import KIND_RULES, value_form
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.registry import KIND_RULES, value_form
 from runtime.errors import Detail
 
 MAX_BY = 5

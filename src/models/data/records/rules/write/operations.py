@@ -6,7 +6,7 @@ from typing import Any
 
 from models.core.base import Id
 from models.core.preconditions import read_moment
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.records.rules.write.data import with_title
 from models.data.records.rules.write.writes import Write, WriteOp
 from models.data.records.shapes import (

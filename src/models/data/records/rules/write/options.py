@@ -7,10 +7,10 @@ from typing import Any
 from models.core.base import Id
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError, text
-from models.data.databases.rules.fields import FieldSpec, Option, Schema
-from models.data.databases.rules.kinds import OPTION_KINDS
-from models.data.databases.rules.options import DEFAULT_COLOR
-from models.data.databases.shapes import MAX_OPTIONS
+from models.data.fields.rules.fields import FieldSpec, Option, Schema
+from models.data.fields.rules.kinds import OPTION_KINDS
+from models.data.fields.rules.options import DEFAULT_COLOR
+from models.data.fields.shapes import MAX_OPTIONS
 
 MAX_OPTION_NAME = 100
 

@@ -10,8 +10,8 @@ from pydantic_core import to_json
 
 from models.core.base import Id, JsonObject
 from models.core.values import same_json
-from models.data.databases.rules.fields import Schema
-from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.fields.rules.fields import Schema
+from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind, RecordedChange, changed_keys, recorded
 from models.data.records.rules.write.data import Change
 

@@ -20,7 +20,7 @@ from models.core.values import (
     text,
     whole_number,
 )
-from models.data.databases.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec
 from runtime.ids import parse_id
 
 MAX_DURATION = 2**53 - 1

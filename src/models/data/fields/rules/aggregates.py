@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from models.core.filters.forms import ValueForm
-from models.data.databases.rules.registry import ResultKind
+from models.data.fields.rules.registry import ResultKind
 
 
 class Aggregate(StrEnum):

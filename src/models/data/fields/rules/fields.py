@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from models.core.base import Id
-from models.data.databases.rules.kinds import (
+from models.data.fields.rules.kinds import (
     COMPUTED_KINDS,
     DERIVED_KINDS,
     STORED_KINDS,

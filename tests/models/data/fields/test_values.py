@@ -7,9 +7,9 @@ import pytest
 
 from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
-from models.data.databases.rules.registry import KIND_RULES, ResultKind, value_form
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
+from models.data.fields.rules.registry import KIND_RULES, ResultKind, value_form
 
 PERSON = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
 OPTIONS = tuple(

@@ -10,10 +10,10 @@ from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import Stage, shape_problem
-from models.data.databases.rules.fields import Option
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.settings import read_settings
-from models.data.databases.tables import database, field
+from models.data.fields.rules.fields import Option
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.settings import read_settings
+from models.data.fields.tables import database, field
 
 KEY = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FILE = "databases.ndjson"

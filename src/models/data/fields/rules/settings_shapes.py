@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from pydantic.alias_generators import to_camel
 
 from models.core.base import EXAMPLE_ID, Label, example
-from models.data.databases.rules.aggregates import Aggregate
-from models.data.databases.rules.kinds import NUMERIC_KINDS, FieldKind
-from models.data.databases.rules.registry import ResultKind
-from models.data.databases.rules.values import MAX_FILES
+from models.data.fields.rules.aggregates import Aggregate
+from models.data.fields.rules.kinds import NUMERIC_KINDS, FieldKind
+from models.data.fields.rules.registry import ResultKind
+from models.data.fields.rules.values import MAX_FILES
 from runtime.ids import parse_id
 
 MAX_EXPRESSION = 4_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from models.core.nearest import known
-from models.data.databases.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec
 
 Fields = Mapping[str, FieldSpec]
 _MOST_TOLD = 20

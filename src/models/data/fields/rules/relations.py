@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.options import MakeId
-from models.data.databases.shapes import MAX_FIELDS
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.options import MakeId
+from models.data.fields.shapes import MAX_FIELDS
 from runtime.errors import Detail
 
 

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 
 from models.core.filters.forms import ValueForm
 from models.core.values import MAX_TEXT, InvalidValueError
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import KIND_RULES
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.registry import KIND_RULES
 
 _LITERAL = frozenset(
     {ValueForm.TEXT, ValueForm.DAY, ValueForm.MOMENT, ValueForm.TIME, ValueForm.OPTION}

@@ -5,9 +5,9 @@ from typing import Any
 from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
-from models.data.databases.rules.field_keys import FieldHints
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
 from runtime.errors import Detail
 
 RECORD_FACTS = frozenset({"id", "title", "databaseId"})

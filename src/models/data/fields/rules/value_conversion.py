@@ -12,16 +12,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NoReturn
 
 from models.core.values import InvalidValueError, day, moment, number, stored_moment
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import (
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import (
     NUMERIC_KINDS,
     OPTION_KINDS,
     STORED_KINDS,
     FieldKind,
 )
-from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.settings_shapes import zone
-from models.data.databases.rules.text_formats import (
+from models.data.fields.rules.registry import KIND_RULES
+from models.data.fields.rules.settings_shapes import zone
+from models.data.fields.rules.text_formats import (
     clock,
     digits,
     read_clock,

@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from models.core.filters.forms import ValueForm
-from models.data.databases.rules import values
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.rules import values
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 
 Check = Callable[[FieldSpec, Any], Any]
 

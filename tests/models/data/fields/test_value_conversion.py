@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from models.core.values import InvalidValueError
 from models.data.databases.rules.field_conversion import Converter
-from models.data.databases.rules.fields import FieldSpec, Option
-from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
-from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.value_conversion import (
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
+from models.data.fields.rules.registry import KIND_RULES
+from models.data.fields.rules.value_conversion import (
     LOST,
     convert_value,
     convertible,

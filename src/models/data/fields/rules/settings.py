@@ -13,8 +13,8 @@ from models.core.base import JsonObject
 from models.core.nearest import known
 from models.core.problems import known_keys
 from models.core.values import InvalidValueError, check_storable
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.settings_shapes import (
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.settings_shapes import (
     NumberSettings,
     PlainSettings,
     StatusGroups,

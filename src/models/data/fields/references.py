@@ -9,8 +9,8 @@ from typing import Any
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.queries import require_edit
-from models.data.databases.rules.kinds import FieldKind
+from models.data.fields.queries import require_edit
+from models.data.fields.rules.kinds import FieldKind
 from runtime.database import UnitOfWork
 from runtime.ids import parse_id
 

@@ -37,11 +37,11 @@ from models.core.values import (
     stored_moment,
     text,
 )
-from models.data.databases.rules.field_keys import no_field
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import ResultKind, value_form
-from models.data.databases.rules.values import MAX_JSON_DEPTH
+from models.data.fields.rules.field_keys import no_field
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import ResultKind, value_form
+from models.data.fields.rules.values import MAX_JSON_DEPTH
 
 _KEYWORDS = frozenset({"false", "in", "null", "true"})
 """CEL keywords that can also be field keys; in a formula such a key is spelled in capitals."""

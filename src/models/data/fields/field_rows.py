@@ -12,9 +12,9 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.content.items.joins import live_item_of
 from models.core.base import Id
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import database, field
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.tables import database, field
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from models.core.base import Id
 from models.core.values import InvalidValueError
-from models.data.databases.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
-from models.data.databases.rules.field_keys import no_relation
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import ResultKind, value_form
-from models.data.formulas.rules import compile_formula
+from models.data.fields.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
+from models.data.fields.rules.field_keys import no_relation
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import ResultKind, value_form
+from models.data.formulas.rules.formulas import compile_formula
 from runtime.errors import Detail
 
 MAX_DEPTH = 10

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import Option
-from models.data.databases.shapes import MAX_OPTION_NAME, MAX_OPTIONS, ChangeOption, CreateOption
+from models.data.fields.rules.fields import Option
+from models.data.fields.shapes import MAX_OPTION_NAME, MAX_OPTIONS, ChangeOption, CreateOption
 from runtime.errors import Detail
 
 DEFAULT_COLOR = "gray"

@@ -1,0 +1,1 @@
+"""Fields: the kinds, values, settings and options in which records are typed."""

@@ -1,0 +1,192 @@
+"""Reading databases and their fields."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Select,
+    Uuid,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+)
+
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import PlacementOf, placed, placement_of, sees_items
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.data.fields.field_rows import field_spec, field_specs
+from models.data.fields.rules.fields import FieldSpecs, Schema
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.shapes import FieldShape
+from models.data.fields.tables import DatabaseField, database, field, removed_field
+from runtime.database import UnitOfWork, columns_of
+from runtime.errors import DeniedError, NotFoundError
+from runtime.prepared_statement import PreparedStatement
+
+visible = placement_of(database)
+"""Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
+database_level = visible.level
+"""What an actor may do with a database: `await database_level(work, actor, database_id)`."""
+
+visible_field = PlacementOf(
+    placed(database)
+    .join(field, field.c.database_id == database.c.id)
+    .where(
+        field.c.id == bindparam("id", type_=Uuid),
+        field.c.workspace_id == database.c.workspace_id,
+    )
+)
+"""Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
+
+
+async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: str) -> None:
+    """Raise `NotFoundError` for a database the actor does not see, `DeniedError` without edit.
+
+    `denial` says what edit access is needed for.
+    """
+    level = await database_level(work, actor, database_id)
+    if level < Level.VIEW:
+        raise NotFoundError("database")
+    if level < Level.EDIT:
+        raise DeniedError(denial)
+
+
+def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these databases that the actor sees."""
+    return select(database.c.id).where(
+        database.c.workspace_id == actor.workspace_id,
+        database.c.id == func.any(ids),
+        sees_items(actor, database.c.item_id),
+    )
+
+
+async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str | None:
+    """The label of a database outside the trash."""
+    label: str | None = await work.scalar(
+        select(ITEM.title)
+        .select_from(database)
+        .join(*live_item_of(database))
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+    )
+    return label
+
+
+async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Schema:
+    """The fields of a database, in order. Raises `NotFoundError` when there is no such database.
+
+    One statement answers both, for every database has a title field.
+    """
+    parameters = {"workspace_id": workspace_id, "database_id": database_id}
+    return schema_of(await _SCHEMA.rows(work, parameters))
+
+
+async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
+    """When the last change of a field that a database has was made."""
+    found: datetime = await work.scalar(
+        select(func.max(field.c.updated_at)).where(
+            field.c.workspace_id == workspace_id, field.c.database_id == database_id
+        )
+    )
+    return found
+
+
+async def get_field(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
+) -> FieldShape:
+    """A field of a database. Raises `NotFoundError`."""
+    found = await work.first(
+        select(field).where(
+            field.c.workspace_id == workspace_id,
+            field.c.database_id == database_id,
+            field.c.id == field_id,
+        ),
+        of=DatabaseField,
+    )
+    if found is None:
+        raise NotFoundError("field")
+    return field_shape(found)
+
+
+async def load_catalog(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    """The fields of these databases and of all that relations connect with them.
+
+    Databases in the trash are among them, because they may be restored.
+    """
+    start = select(func.unnest(literal(list(database_ids), ARRAY(Uuid))).label("id")).cte(
+        "connected", recursive=True
+    )
+    connected = start.union(
+        select(cast(field.c.settings["databaseId"].astext, Uuid))
+        .join(start, start.c.id == field.c.database_id)
+        .where(field.c.workspace_id == workspace_id, field.c.kind == FieldKind.RELATION.value)
+    )
+    rows = await work.rows(
+        select(field)
+        .where(
+            field.c.workspace_id == workspace_id, field.c.database_id.in_(select(connected.c.id))
+        )
+        .order_by(field.c.position, field.c.key),
+        of=DatabaseField,
+    )
+    catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
+    for row in rows:
+        catalog.setdefault(row.database_id, {})[row.key] = field_spec(row)
+    return catalog
+
+
+async def removed_keys(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, set[str]]:
+    """The keys under which records of these databases still store values of removed fields."""
+    rows = await work.rows(
+        select(removed_field.c.database_id, removed_field.c.key).where(
+            removed_field.c.workspace_id == workspace_id,
+            removed_field.c.database_id == func.any(list(database_ids)),
+        )
+    )
+    keys: dict[Id, set[str]] = {database_id: set() for database_id in database_ids}
+    for row in rows:
+        keys[row.database_id].add(row.key)
+    return keys
+
+
+def schema_of(rows: Sequence[DatabaseField], noun: str = "database") -> Schema:
+    """The schema made of these rows. Raises `NotFoundError` of `noun` when there are none."""
+    if not rows:
+        raise NotFoundError(noun)
+    return Schema(rows[0].workspace_id, rows[0].database_id, field_specs(rows))
+
+
+def fields_of() -> Select[Any]:
+    """Select the fields of databases outside the trash; the caller adds which databases.
+
+    The statement takes the parameter `workspace_id`.
+    """
+    workspace_id = bindparam("workspace_id", type_=Uuid)
+    return (
+        select(field)
+        .join(database, database.c.id == field.c.database_id)
+        .join(*live_item_of(database))
+        .where(
+            field.c.workspace_id == workspace_id,
+            database.c.workspace_id == workspace_id,
+        )
+        .order_by(field.c.position, field.c.key)
+    )
+
+
+_SCHEMA = PreparedStatement(
+    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)), DatabaseField
+)
+
+
+def field_shape(row: DatabaseField) -> FieldShape:
+    """A field as the interface shows it."""
+    return FieldShape.model_validate({**columns_of(row), "order": row.position})

@@ -1,0 +1,1 @@
+"""The rules of fields: kinds, values, settings and options. Pure."""

@@ -1,0 +1,1 @@
+"""Formulas, and the fields that follow from others by them. Pure."""
