@@ -51,7 +51,7 @@ check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tests.house.wings
 	$(BIN)/workspace migrate --check
 	$(BIN)/workspace openapi | cmp openapi.json -

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.source import ROOT
+from tests.house.wings import circles
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,26 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         ("models/content/items/rules.py", "models.data.views.rules", "A wing imports only"),
         ("models/people/users/queries.py", "models.people.members.rules", "Order in people"),
+        ("models/data/fields/locks.py", "models.data.records.tables", "Order in data"),
+        (
+            "models/automation/automations/placement.py",
+            "models.automation.automation_runs.rules",
+            "Order in automation",
+        ),
+        ("activities/sources/fetching.py", "activities.jobs.exports", "Order in activities"),
         ("runtime/clock.py", "models.core.base", "Rooms import downwards only"),
         ("api/kernel/rate_limits.py", "activities.contracts", "The API knows neither effects"),
     ],
-    ids=["from-core", "from-content", "inside-people", "from-runtime", "from-api"],
+    ids=[
+        "from-core",
+        "from-content",
+        "inside-people",
+        "inside-data",
+        "inside-automation",
+        "inside-activities",
+        "from-runtime",
+        "from-api",
+    ],
 )
 def test_an_import_that_climbs_breaks_the_contract(
     importer: str, imported: str, contract: str, project: Path
@@ -59,3 +76,9 @@ def _lint(project: Path) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout
+
+
+def test_circles_are_counted() -> None:
+    imports = {"a": {"b"}, "b": {"c", "a"}, "c": {"a"}, "d": {"a"}}
+    assert sorted(len(circle) - 1 for circle in circles(imports)) == [2, 3]
+    assert circles({"a": {"b"}, "b": set()}) == []

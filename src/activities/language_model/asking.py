@@ -6,10 +6,8 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from typing import Any
 
-import httpx2
 import structlog
 
-from activities.language_model.transport import OutboundTransport
 from models.core.base import JsonObject
 from models.workspace.model_settings.queries import Endpoint
 from runtime.outbound.client import OutboundClient
@@ -18,7 +16,6 @@ _log = structlog.get_logger(__name__)
 
 MOST_OBJECTS = 20
 """Beginnings of objects that are looked for in an answer."""
-MAX_TOKENS = 8_000
 
 
 class LanguageModel:
@@ -45,14 +42,6 @@ _Converse = Callable[[OutboundClient, Endpoint, str, str], Coroutine[Any, Any, s
 def _conversation() -> _Converse:
     found: _Converse = import_module("activities.language_model.conversation").converse
     return found
-
-
-def client_of(outbound: OutboundClient, endpoint: Endpoint) -> httpx2.AsyncClient:
-    """The client by which an endpoint is reached; it follows no redirects by itself."""
-    transport = OutboundTransport(
-        outbound, endpoint.timeout_seconds, anonymous=endpoint.api_key is None
-    )
-    return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
 
 
 def found_object(text: str) -> JsonObject | None:

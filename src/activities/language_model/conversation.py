@@ -9,10 +9,11 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
-from activities.language_model.asking import MAX_TOKENS, client_of
+from activities.language_model.transport import client_of
 from models.workspace.model_settings.queries import Endpoint
 from runtime.outbound.client import OutboundClient
 
+MAX_TOKENS = 8_000
 _NO_KEY = "none"
 """The client insists on a key; the transport leaves it out."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import httpx2
 from typing_extensions import override
 
+from models.workspace.model_settings.queries import Endpoint
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest
 
@@ -45,3 +46,11 @@ class OutboundTransport(httpx2.AsyncBaseTransport):
 
 def _without(headers: Mapping[str, str], names: frozenset[str] | set[str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in names}
+
+
+def client_of(outbound: OutboundClient, endpoint: Endpoint) -> httpx2.AsyncClient:
+    """The client by which an endpoint is reached; it follows no redirects by itself."""
+    transport = OutboundTransport(
+        outbound, endpoint.timeout_seconds, anonymous=endpoint.api_key is None
+    )
+    return httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
