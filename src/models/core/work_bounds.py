@@ -21,8 +21,7 @@ _LONG = 2
 RUNNING: Mapping[Family, int] = {
     **dict.fromkeys(JOB_FAMILIES, _LONG),
     Family.ACTION_RUN: 50,
-    Family.DATA_SOURCE_PREVIEW: 8,
-    Family.DATA_SOURCE_REFRESH: 8,
+    Family.DATA_SOURCE_REFRESH: _LONG,
     Family.OAUTH_EXCHANGE: 20,
     Family.PROVIDER_CALL: 20,
     Family.SPREADSHEET_IMPORT: _LONG,
