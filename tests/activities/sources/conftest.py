@@ -1,4 +1,4 @@
-"""Servers on loopback, and a client that may reach them."""
+"""Servers on loopback, databases of other people, and a client that may reach them."""
 
 from collections.abc import AsyncIterator
 
@@ -8,6 +8,7 @@ import pytest_asyncio
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from tests.support.endpoint import Serve, serving
+from tests.support.foreign_databases import ForeignDatabase, maria_database, over_tcp
 
 
 @pytest.fixture
@@ -22,3 +23,17 @@ async def outbound() -> AsyncIterator[OutboundClient]:
     policy = OutboundPolicy.from_entries(["127.0.0.1"])
     async with OutboundClient(policy) as client:
         yield client
+
+
+@pytest_asyncio.fixture(scope="module")
+async def postgresql(database_url: str) -> AsyncIterator[ForeignDatabase]:
+    async with over_tcp(database_url) as database:
+        yield database
+
+
+@pytest_asyncio.fixture(scope="module")
+async def mysql(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ForeignDatabase]:
+    async with maria_database(tmp_path_factory.mktemp("maria")) as database:
+        if database is None:
+            pytest.skip("MariaDB is not installed.")
+        yield database

@@ -8,7 +8,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import pytest_asyncio
 
 from activities.sources.databases.asking import fetch_rows
 from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
@@ -21,26 +20,10 @@ from tests.support.foreign_databases import (
     PASSWORD,
     READER,
     ForeignDatabase,
-    maria_database,
-    over_tcp,
 )
 from tests.support.patience import eventually
 
 Row = dict[str, Any]
-
-
-@pytest_asyncio.fixture(scope="module")
-async def postgresql(database_url: str) -> AsyncIterator[ForeignDatabase]:
-    async with over_tcp(database_url) as database:
-        yield database
-
-
-@pytest_asyncio.fixture(scope="module")
-async def mysql(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ForeignDatabase]:
-    async with maria_database(tmp_path_factory.mktemp("maria")) as database:
-        if database is None:
-            pytest.skip("MariaDB is not installed.")
-        yield database
 
 
 class Ask:

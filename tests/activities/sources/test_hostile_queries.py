@@ -1,9 +1,9 @@
-"""Queries that would leave the tables of a real PostgreSQL: for programs, files, other servers."""
+"""Queries that would leave the tables of a real server: for programs, files, other servers."""
 
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-import pytest_asyncio
 from psycopg import sql
 from pydantic import ValidationError
 
@@ -31,12 +30,6 @@ SYSTEM, EXTENSIONS = Path("/usr/lib/postgresql"), Path("/usr/share/postgresql")
 @pytest.fixture
 def ask(outbound: OutboundClient, tmp_path: Path) -> Ask:
     return Ask(outbound, tmp_path / "rows")
-
-
-@pytest_asyncio.fixture(scope="module")
-async def postgresql(database_url: str) -> AsyncIterator[ForeignDatabase]:
-    async with over_tcp(database_url) as database:
-        yield database
 
 
 PROGRAMS = [
@@ -180,3 +173,56 @@ async def _refuse_dblink(ask: Ask, database: ForeignDatabase, url: str) -> None:
         assert await ask(database, "SELECT 1 AS n") == [{"n": 1}]
         problem = await ask.problem(database, writes)
         assert "permission denied" in problem.message
+
+
+READS_FILE = "SELECT LOAD_FILE('{readable}') AS found"
+"""What is refused where it is saved, and sent here all the same: a rule may have a gap."""
+
+
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A file that a server may read, as far as it is asked by who may."""
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        path = Path(directory) / "secret.txt"
+        path.write_text("a secret of the server\n")
+        path.chmod(0o644)
+        yield path
+
+
+async def test_a_reader_of_mysql_gets_no_file_of_the_server(
+    ask: Ask, mysql: ForeignDatabase, readable: Path
+) -> None:
+    assert await ask(mysql, READS_FILE.format(readable=readable)) == [{"found": None}]
+    problem = await ask.problem(mysql, f"LOAD DATA INFILE '{readable}' INTO TABLE goods")
+    assert not problem.retryable
+    assert await ask(mysql, "SELECT * FROM goods") == []
+
+
+@pytest.mark.parametrize("user", ["filer", "indirect"])
+async def test_a_user_of_files_is_asked_for_none(
+    ask: Ask, mysql: ForeignDatabase, readable: Path, user: str
+) -> None:
+    problem = await ask.problem(mysql, READS_FILE.format(readable=readable), user=user)
+    assert problem.kind is ErrorKind.AUTH
+    assert "files of the database's server" in problem.message
+
+
+@pytest.mark.parametrize("user", [READER, "filer", "indirect"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1 INTO OUTFILE '{made}'",
+        "SELECT 1 INTO DUMPFILE '{made}'",
+        "SELECT 1 INTO/**/OUTFILE '{made}'",
+        "SELECT 1 /*! INTO OUTFILE '{made}' */",
+        "SELECT * FROM (SELECT 1) AS one INTO OUTFILE '{made}' LINES TERMINATED BY '<?php'",
+    ],
+)
+async def test_no_query_of_mysql_writes_a_file(
+    ask: Ask, mysql: ForeignDatabase, text: str, user: str
+) -> None:
+    made = Path(gettempdir()) / f"made-{uuid4().hex}"
+    problem = await ask.problem(mysql, text.format(made=made), user=user)
+    assert not problem.retryable
+    assert not made.exists()
