@@ -18,13 +18,12 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from api.kernel.middleware import complete, new_request_id
 from api.kernel.responses import error_response
 from api.realtime.sse import ABORT
+from api.standstill import Standstill
 from api.websockets import BoundedSocket
 from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
 MOST_HEAD_BYTES = 64 * 1024
 """Of a request line with headers, of the trailers of a body, or between two pieces of a body."""
-_STANDSTILL_SECONDS = 60
-"""How long a client may read nothing of an answer that waits to be sent."""
 _NETWORK_BITS = 64
 """One host is given this much of an IPv6 address, and chooses the rest itself."""
 
@@ -99,16 +98,17 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_bytes = 0
         self._upgraded = False
         self._deadline: TimerHandle | None = None
-        self._standstill: TimerHandle | None = None
+        self._standstill: Standstill
 
     @override
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._standstill = Standstill(self.loop, transport)
         if self.client is not None:
             address = _host(self.client[0])
             if not self._limits.enter(address):
                 self._write(TooManyConnectionsError(self._limits.most_per_address))
-                transport.close()
+                self._close()
                 return
             self._address = address
         self._watch()
@@ -117,8 +117,7 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._forget_deadline()
-        if self._standstill is not None:
-            self._standstill.cancel()
+        self._standstill.forget()
         if self._address is not None:
             self._limits.leave(self._address)
 
@@ -163,7 +162,9 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._part is _Part.BODY:
+        if self.transport.is_closing():
+            self._standstill.begin()
+        elif self._part is _Part.BODY:
             self._watch()
 
     @override
@@ -177,13 +178,16 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._standstill = self.loop.call_later(_STANDSTILL_SECONDS, self.transport.abort)
+        self._standstill.begin()
 
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._standstill is not None:
-            self._standstill.cancel()
+        self._standstill.read()
+
+    @override
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
 
     @override
     def handle_websocket_upgrade(self) -> None:
@@ -217,7 +221,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _late(self) -> None:
         self._deadline = None
         if self._part is _Part.REFUSED:
-            self.transport.close()
+            self._close()
         elif self._answering():
             # We read no further, or could not answer yet.
             self._watch()
@@ -225,7 +229,11 @@ class BoundedConnection(HttpToolsProtocol):
             seconds = f"{self._limits.head_seconds:g}"
             self._refuse(RequestTimeoutError(f"The head of a request has {seconds} seconds."))
         else:
-            self.transport.close()
+            self._close()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._standstill.begin()
 
     def _refuse(self, error: PlatformError) -> None:
         """End the connection, with the answer if it is the next one the client expects."""
@@ -234,7 +242,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self._answering() and (
             self._part is not _Part.BODY or self.pipeline or self.cycle.response_started
         ):
-            self.transport.close()
+            self._close()
             return
         if self._answering():
             # Its application finds the client gone.

@@ -7,7 +7,7 @@ make the same one for each of a thousand clients anew.
 """
 
 import logging
-from asyncio import TimerHandle
+from asyncio import BaseTransport
 from collections.abc import Callable
 from typing import Any
 
@@ -16,14 +16,13 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from api.realtime.sockets import WRITER
+from api.standstill import Standstill
 
 MOST_RECEIVED = 1024
 """Bytes of a client's message."""
 PING_SECONDS = 30.0
 MOST_UNSENT = 1 << 20
 """Bytes that may wait for a client which does not read."""
-STANDSTILL_SECONDS = 60
-"""How long a client may read nothing of what waits for it."""
 
 _silent = logging.getLogger("api.websockets.protocol")
 # uvicorn would tell the whole URL of each connection, which holds its ticket.
@@ -39,7 +38,12 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         self.address: str | None = None
         """The address whose connections count it."""
         self._leave = leave
-        self._standstill: TimerHandle | None = None
+        self._standstill: Standstill
+
+    @override
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        self._standstill = Standstill(self.loop, self.transport)
 
     @override
     def handle_connect(self, event: Request) -> None:
@@ -50,21 +54,24 @@ class BoundedSocket(WebSocketsSansIOProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        if self._standstill is not None:
-            self._standstill.cancel()
+        self._standstill.forget()
         if self.address is not None:
             self._leave(self.address)
 
     @override
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._standstill = self.loop.call_later(STANDSTILL_SECONDS, self.transport.abort)
+        self._standstill.begin()
 
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._standstill is not None:
-            self._standstill.cancel()
+        self._standstill.read()
+
+    @override
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()
+        self._standstill.begin()
 
     def write_frames(self, frames: bytes) -> None:
         """Write without waiting; a client that leaves too much unread is cut off."""
@@ -81,6 +88,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         if not self.writable.is_set():
             self.transport.abort()
             return
+        self._standstill.begin()
         task = self.loop.create_task(self.send({"type": "websocket.close", "code": code}))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)

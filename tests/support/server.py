@@ -36,11 +36,13 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(settings: Settings, **environment: str) -> AsyncIterator[Server]:
-    """`workspace api` on a free port, for the length of the block."""
+async def serving(
+    settings: Settings, *, prepared: str = "", **environment: str
+) -> AsyncIterator[Server]:
+    """`workspace api` on a free port after some `prepared` Python, for the length of the block."""
     with _reserved_port() as port:
         own = {"WORKSPACE_PUBLIC_URL": f"http://127.0.0.1:{port}", **environment}
-        async with _listening_process(settings, port, own) as process:
+        async with _listening_process(settings, port, own, prepared) as process:
             yield Server(port, process.pid)
 
 
@@ -55,8 +57,13 @@ def _reserved_port() -> Iterator[int]:
 
 @asynccontextmanager
 async def _listening_process(
-    settings: Settings, port: int, environment: Mapping[str, str]
+    settings: Settings, port: int, environment: Mapping[str, str], prepared: str
 ) -> AsyncIterator[Forked]:
+    sessions = {
+        "WORKSPACE_OIDC_ISSUER": str(settings.oidc_issuer),
+        "WORKSPACE_OIDC_AUDIENCE": str(settings.oidc_audience),
+        "WORKSPACE_OIDC_JWKS": str(settings.oidc_jwks),
+    }
     process = workspace(
         ["api", f"--port={port}"],
         {
@@ -65,9 +72,11 @@ async def _listening_process(
             "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
             "WORKSPACE_OBJECT_STORE": settings.object_store,
             "WORKSPACE_OUTBOUND_ALLOW": ",".join(settings.outbound_allow),
+            **sessions,
             **environment,
         },
         out=Path(os.devnull),
+        prepared=prepared,
     )
     try:
         await _listening(port)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -16,7 +17,8 @@ from uvicorn.server import ServerState
 from api.connections import MOST_HEAD_BYTES, BoundedConnection, ConnectionLimits, _host
 from runtime.settings import Settings
 from tests.support.files import Wire
-from tests.support.patience import ENOUGH
+from tests.support.patience import ENOUGH, eventually
+from tests.support.silence import rest_of, silent_client
 from tests.support.spaces import Space
 
 SECONDS = 0.15
@@ -25,9 +27,15 @@ MOST = 3
 Connect = Callable[[], Awaitable[Wire]]
 
 
+@pytest.fixture
+def state() -> ServerState:
+    """What the server holds."""
+    return ServerState()
+
+
 @pytest_asyncio.fixture
 async def connect(
-    _probe_app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    _probe_app: FastAPI, settings: Settings, state: ServerState, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Connect]:
     """Opens connections to a server whose clients must be quick."""
     hurried = settings.model_copy(update={"receive_seconds": SECONDS})
@@ -35,12 +43,22 @@ async def connect(
     made = partial(
         BoundedConnection,
         ConnectionLimits(SECONDS, MOST),
-        config=Config(_probe_app, lifespan="off", ws="none", log_config=None, server_header=False),
-        server_state=ServerState(),
+        config=Config(
+            _probe_app,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=1,
+        ),
+        server_state=state,
         app_state={},
     )
-    server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    listener = socket.create_server(("127.0.0.1", 0))
+    # The kernel keeps little of an answer.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    server = await asyncio.get_running_loop().create_server(made, sock=listener)
+    port = listener.getsockname()[1]
     wires: list[Wire] = []
 
     async def connecting() -> Wire:
@@ -168,6 +186,32 @@ async def test_who_is_still_answered_is_not_late(connect: Connect, space: Space)
     await asyncio.sleep(SECONDS * 1.5)
     await wire.send(b"P/1.1\r\n")
     assert " 409 " in await wire.head()
+
+
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+async def test_an_answer_whose_end_nobody_reads_is_given_up(
+    connect: Connect,
+    state: ServerState,
+    space: Space,
+    monkeypatch: pytest.MonkeyPatch,
+    connection: str,
+) -> None:
+    monkeypatch.setattr("api.standstill.SECONDS", SECONDS)
+    before = await connect()
+    host, port = before.writer.get_extra_info("peername")
+    await before.close()
+    url = f"http://{host}:{port}{space.path}/wishes"
+    headers = [f"Authorization: Bearer {space.token}", f"Connection: {connection}"]
+    # Less than makes the server wait before it has sent all.
+    body = json.dumps({"text": "x" * 40_000}).encode()
+    with silent_client(
+        url, *headers, "Content-Type: application/json", method="POST", body=body
+    ) as silent:
+        await eventually(lambda: asyncio.sleep(0, bool(state.connections)), "the connection")
+        await eventually(lambda: asyncio.sleep(0, not state.connections), "its end")
+        received = await asyncio.to_thread(rest_of, silent)
+    assert received.startswith(b"HTTP/1.1 200 ")
+    assert len(received) < len(body)
 
 
 @pytest.mark.parametrize(

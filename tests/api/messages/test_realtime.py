@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -33,24 +32,15 @@ from tests.support.client import Client, Contract
 from tests.support.feeds import listening, ticket
 from tests.support.patience import ENOUGH
 from tests.support.server import Server, serving
+from tests.support.silence import WEBSOCKET, rest_of, silent_client
 from tests.support.spaces import Space
 
 Json = dict[str, Any]
 
 
-@asynccontextmanager
-async def api(settings: Settings) -> AsyncIterator[Server]:
-    """The API as a process that knows sessions."""
-    names = ("OIDC_ISSUER", "OIDC_AUDIENCE", "OIDC_JWKS")
-    values = (settings.oidc_issuer, settings.oidc_audience, settings.oidc_jwks)
-    sessions = {f"WORKSPACE_{name}": str(value) for name, value in zip(names, values, strict=True)}
-    async with serving(settings, **sessions, WORKSPACE_RATE_LIMIT_KEY="0") as server:
-        yield server
-
-
 @pytest_asyncio.fixture(scope="module")
 async def server(settings: Settings) -> AsyncIterator[Server]:
-    async with api(settings) as server:
+    async with serving(settings, WORKSPACE_RATE_LIMIT_KEY="0") as server:
         yield server
 
 
@@ -215,7 +205,7 @@ async def test_the_feed_is_the_log_over_restarts(
     session = await space.session(space.user_id, issuer)
     received: list[Json] = []
     for turn in range(3):
-        async with api(settings) as server, calling(server, space.token) as owner:
+        async with serving(settings) as server, calling(server, space.token) as owner:
             since = received[-1]["seq"] if received else 0
             async with listening(server, space, session, since) as listener:
                 bodies = [folder(owner, f"{turn}-{number}") for number in range(6)]
@@ -223,7 +213,7 @@ async def test_the_feed_is_the_log_over_restarts(
                 # The last turn reads to the end; the others lose what they had not read yet.
                 while turn == 2 or len(listener.events) < 4:
                     event = await listener.next()
-                    if turn == 2 and event["data"].get("itemId") == last:
+                    if turn == 2 and event.get("data", {}).get("itemId") == last:
                         break
                 received += listener.events
             # The block of the server ends by SIGKILL.
@@ -316,7 +306,7 @@ async def test_members_know_who_else_is_there(
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)
     sessions = [await space.session(one, issuer) for one in (space.user_id, user_id)]
-    async with listening(server, space, sessions[0]) as owner, api(settings) as another:
+    async with listening(server, space, sessions[0]) as owner, serving(settings) as another:
         assert (await owner.present()) == {str(space.user_id)}
         async with listening(another, space, sessions[1]) as viewer:
             assert (await owner.present()) == {str(space.user_id), str(user_id)}
@@ -337,19 +327,18 @@ async def test_who_sends_something_is_sent_away(server: Server, space: Space, se
             await listener.next()
 
 
-@pytest.mark.parametrize("how", ["websocket", "event-stream"])
+@pytest.mark.parametrize("how", [WEBSOCKET, ()], ids=["websocket", "event-stream"])
 async def test_who_reads_nothing_is_cut_off_and_others_go_on(
-    server: Server, space: Space, session: str, issuer: DevelopmentIssuer, how: str
+    server: Server, space: Space, session: str, issuer: DevelopmentIssuer, how: Sequence[str]
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)
     theirs = await space.session(user_id, issuer)
     urls = [(await ticket(server, space, theirs))["url"] for _ in range(3)]
     async with listening(server, space, session) as reader:
         with contextlib.ExitStack() as stack:
-            silent = [stack.enter_context(silent_client(url, how)) for url in urls]
+            silent = [stack.enter_context(silent_client(url, *how)) for url in urls]
             while await reader.present() != {str(space.user_id), str(user_id)}:
                 pass
-            # The kernel holds a few megabytes for each of them.
             for _ in range(SILENCE_MEGABYTES * 2):
                 await log_half_a_megabyte(space)
                 for _ in range(10):
@@ -366,31 +355,6 @@ async def test_who_reads_nothing_is_cut_off_and_others_go_on(
             " AND seq BETWEEN :first AND :last ORDER BY seq"
         )
         assert [row.seq for row in await work.rows(between, named)] == seqs
-
-
-@contextlib.contextmanager
-def silent_client(url: str, how: str) -> Iterator[socket.socket]:
-    """A client that opens a connection and does not read."""
-    place, path = url.removeprefix("ws://").split("/", 1)
-    host, port = place.split(":")
-    head = [f"GET /{path} HTTP/1.1", f"Host: {place}"]
-    if how == "websocket":
-        head += ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
-        head += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
-    with socket.socket() as connection:
-        connection.connect((host, int(port)))
-        connection.sendall("\r\n".join([*head, "", ""]).encode())
-        connection.settimeout(ENOUGH)
-        yield connection
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    """What a connection still gives until it ends."""
-    received = bytearray()
-    with contextlib.suppress(ConnectionError):
-        while piece := connection.recv(1 << 20):
-            received += piece
-    return bytes(received)
 
 
 async def log_half_a_megabyte(space: Space) -> None:
