@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, insert, update
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
@@ -18,11 +18,18 @@ from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, give_up_waiting
+from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
+from models.messages.deliveries.tables import delivery_line
+from models.messages.jobs.commands import close_job, record_job
+from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.tables import job
 from models.sources.data_source_overviews.queries import get_data_source
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from runtime.families import Family, Queue
-from runtime.outbox import outbox
+from runtime.ids import new_id
+from runtime.outbox import Intent, append, outbox
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
@@ -32,7 +39,7 @@ from tests.support.schedules import until_schedule
 # One of its commands replays all that its process has run before.
 pytestmark = pytest.mark.takes(seconds=60)
 
-LOOKS = ("Connect", "Find executions", "Look at one run", "Queues and workers")
+LOOKS = ("Connect", "Find executions", "Look at one run", "Queues and workers", "What waits")
 """Sections whose commands only read."""
 
 
@@ -87,12 +94,13 @@ class Desk:
 
 
 @pytest.fixture
-def checkout(engine: Engine, tmp_path: Path) -> Path:
+def checkout(engine: Engine, database_url: str, tmp_path: Path) -> Path:
     """A directory that looks like a checkout in which `workspace up` runs."""
     (tmp_path / ".venv").symlink_to(sys.prefix)
     (tmp_path / ".state").mkdir()
     address = engine.client.service_client.config.target_host
-    (tmp_path / ".state" / "connection.json").write_text(json.dumps({"temporalAddress": address}))
+    connection = {"temporalAddress": address, "databaseUrl": database_url}
+    (tmp_path / ".state" / "connection.json").write_text(json.dumps(connection))
     return tmp_path
 
 
@@ -131,6 +139,43 @@ async def test_looking_changes_nothing(desk: Desk, title: str) -> None:
     outputs = [await desk.run(title, number) for number in range(len(BLOCKS[title]))]
     assert all(outputs)
     assert await desk.row() == before
+
+
+async def test_what_waits_is_shown_with_what_it_waits_for(desk: Desk) -> None:
+    workspace_id = desk.engine.actor.workspace_id
+    subject, target, job_id = new_id(), new_id(), new_id()
+    receiver = {"workspace_id": workspace_id, "channel": "webhook", "target_id": target}
+    async with desk.engine.database.transaction() as work:
+        soon = work.now + timedelta(hours=1)
+        await append(
+            work,
+            intent=Intent.START,
+            family=Family.EXPORT,
+            workspace_id=workspace_id,
+            subject_id=subject,
+        )
+        await work.execute(
+            update(outbox)
+            .where(outbox.c.subject_id == subject)
+            .values(claimed_until=soon, attempts=7)
+        )
+        family = Family.DATABASE_DUPLICATE
+        await record_job(work, workspace_id, desk.engine.actor.user_id, family, job_id, subject)
+        await work.execute(update(job).where(job.c.id == job_id).values(dispatched_at=work.now))
+        wanted = {**receiver, "channel": DeliveryChannel.WEBHOOK, "subject_id": subject}
+        await accept_deliveries(work, [NewDelivery(**wanted)])
+        state = {"failures": 5, "opened": 1, "retry_at": soon}
+        await work.execute(insert(delivery_line).values(**receiver, **state))
+    lines = (await desk.run("What waits")).splitlines()
+    shown = [[word.strip() for word in line.split("|")] for line in lines]
+    async with desk.engine.database.transaction() as work:
+        await work.execute(delete(outbox).where(outbox.c.subject_id == subject))
+        await close_job(work, job_id, JobStatus.CANCELLED)
+        await give_up_waiting(work, workspace_id, DeliveryChannel.WEBHOOK, target, EXPIRED)
+    workspace = str(workspace_id)
+    assert [workspace, "start", "export", "1", "7"] in [row[:5] for row in shown]
+    assert [workspace, "database-duplicate", "1"] in shown
+    assert [workspace, "webhook", str(target), "1", "0", "5"] in [row[:6] for row in shown]
 
 
 async def test_a_run_is_found_by_its_workspace_and_automation(desk: Desk) -> None:
