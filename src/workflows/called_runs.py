@@ -39,7 +39,7 @@ _WORKFLOWS = {
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """How often a child is tried, and for how long each time."""
+    """The retries of a child, and the time of each try."""
 
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None

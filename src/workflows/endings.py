@@ -1,4 +1,4 @@
-"""How an execution ends: as its row did, so that Temporal's own lists are true (ADR 0020)."""
+"""The end of an execution: as its row did, so that Temporal's own lists are true (ADR 0020)."""
 
 import asyncio
 from datetime import timedelta
@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.transactions import transact
 
 CANCEL_ON_ITS_WAY = timedelta(seconds=10)
-"""How long an execution whose row was cancelled waits for its own cancel, which follows the row."""
+"""The time an execution whose row was cancelled waits for its own cancel, which follows the row."""
 
 _CANCELLED = "cancelled"
 

@@ -56,7 +56,7 @@ LONG_HISTORY = 4_000
 """Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=5)
-"""How long a regular activity may be silent before it counts as lost: five heartbeats.
+"""The silence after which a regular activity counts as lost: five heartbeats.
 
 The call of a killed worker is made anew when that is over and another worker has begun. Shorter, it
 would take a worker that is only busy for a lost one: then a call is made twice, and a node without

@@ -1,4 +1,4 @@
-"""Which workflow executes which family, where its tasks queue, and what workers register."""
+"""The workflow and queue of each family of executions, and the classes that workers register."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ ROUTES: Mapping[Family, Route] = {
 """Families that start through the outbox."""
 
 SCHEDULED = Route(ScheduleFire.__name__, Queue.AUTOMATION)
-"""What every schedule starts."""
+"""The workflow that every schedule starts."""
 
 WORKFLOWS: list[type[Any]] = [
     ActionRun,

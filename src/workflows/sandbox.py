@@ -1,4 +1,4 @@
-"""How workflows are run: each in a sandbox of its own.
+"""The runner of workflows: each runs in a sandbox of its own.
 
 The sandbox loads the module that defines the workflow anew for every run. What that module imports
 under `workflow.unsafe.imports_passed_through` is shared by all runs and not restricted, so it must

@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policies import DATABASE_PATIENCE, DATABASE_RETRY, DATABASE_TIMEOUT
 
 SUMMARY_BYTES = 200
-"""What Temporal takes as the summary of an activity or timer; a label may be longer."""
+"""The size Temporal takes of the summary of an activity or timer; a label may be longer."""
 
 _Argument = TypeVar("_Argument")
 _Reply = TypeVar("_Reply")

@@ -30,7 +30,6 @@ ALLOWED: dict[str, int] = {
     "models/sources": 150,
     "models/workspace": 151,
     "runtime": 63,
-    "workflows": 18,
 }
 
 

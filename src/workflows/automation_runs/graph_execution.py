@@ -48,7 +48,7 @@ _Message = NodeEnd | QuickNodesReply | Exception | None
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which part of a run is executed: all of it, or a loop in a scope."""
+    """The part of a run that is executed: all of it, or a loop in a scope."""
 
     run_id: str
     scope_key: str = ""
@@ -166,7 +166,7 @@ class GraphExecution:
             self._batch = asyncio.create_task(self.report(self._run_quick(quick)))
 
     def _iterates(self, ref: NodeRef) -> bool:
-        """Whether a loop has nothing to do while its iterations run."""
+        """True when a loop has nothing to do while its iterations run."""
         return self.plan_state.iterations(ref) is not None and ref not in self.plan_state.asking
 
     async def report(self, work: Coroutine[Any, Any, _Message]) -> None:
@@ -248,8 +248,9 @@ class GraphExecution:
             self._inbox.put_nowait(None)
 
     def _only_waiting(self) -> bool:
-        """Whether every active node waits, or is executed by a child; a loop whose iterations run
-        here counts as they do.
+        """True when every active node waits, or is executed by a child.
+
+        A loop whose iterations run here counts as such a node.
         """
         waiting = self._parked | self._hosted.keys()
         if not waiting:
@@ -258,5 +259,5 @@ class GraphExecution:
 
 
 def _code_of(error: ActivityError) -> str | None:
-    """What our activities name a failure by; None for one that is no word of ours."""
+    """The name our activities give a failure; None for one that is no word of ours."""
     return error.cause.type if isinstance(error.cause, ApplicationError) else None

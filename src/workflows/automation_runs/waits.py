@@ -137,7 +137,7 @@ class Waits:
 
 
 async def _resolved_within(resolution: asyncio.Event, seconds: float | None, summary: str) -> bool:
-    """Whether somebody has resolved a wait before so many seconds are over."""
+    """True when somebody has resolved a wait before so many seconds are over."""
     try:
         await workflow.wait_condition(
             resolution.is_set,

@@ -1,4 +1,4 @@
-"""What refreshes and imports do: fetch, stage and apply rows, or nothing of it."""
+"""The steps of refreshes and imports: fetch, stage and apply rows, or nothing of it."""
 
 import asyncio
 

@@ -94,7 +94,7 @@ class DataSourcePreview:
 
 @workflow.defn(name="DataSourceReversal")
 class DataSourceReversal:
-    """What a run of a data source wrote, taken back."""
+    """The writes of a run of a data source, taken back."""
 
     @workflow.run
     async def run(self, job_id: str) -> str:

@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="ImportWorkspace")
 class ImportWorkspace:
-    """What the status of its run asks for: check, import, verify or take back."""
+    """Do as the status of its run asks: check, import, verify or take back."""
 
     @workflow.run
     async def run(self, entry_id: str) -> str:

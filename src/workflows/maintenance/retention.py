@@ -62,7 +62,7 @@ class Retention:
         return dict(self._removed)
 
     async def _purge(self, what: Expired) -> bool:
-        """Whether more of a kind may be left."""
+        """Remove old rows of a kind. True when more of it may be left."""
         try:
             removed = await workflow.execute_activity_method(
                 RetentionActivities.purge,

@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.transactions import transact
 
 DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
-"""When the schedule had to fire, without jitter; Temporal writes it."""
+"""The time at which the schedule had to fire, without jitter; Temporal writes it."""
 
 
 @workflow.defn(name="ScheduleFire")
