@@ -23,7 +23,7 @@ _LONG_EVALUATIONS = 6
 _LONG_EVALUATIONS_OF_ONE_CALLER = 2
 
 _KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection stays: longer than the minute that proxies and clients keep one."""
+"""The time an idle connection stays: longer than the minute that proxies and clients keep one."""
 
 
 def api(

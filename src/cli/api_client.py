@@ -39,7 +39,7 @@ class ApiClient:
         await self.http.aclose()
 
     async def call(self, method: str, path: str, **given: Any) -> Any:
-        """What stands under `data` of the answer. Raises RefusedError and StartError."""
+        """The `data` of the answer. Raises RefusedError and StartError."""
         try:
             answer = await self.http.request(method, path, **given)
         except (httpx2.TransportError, httpx2.InvalidURL, httpx2.UnsupportedProtocol):

@@ -1,4 +1,4 @@
-"""What all commands share: the console, and how they show errors."""
+"""The console of all commands, and the form in which they show errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -25,7 +25,7 @@ from workflows.maintenance.retention import Retention
 
 _DIVISION = SearchAttributeKey.for_keyword("TemporalNamespaceDivision")
 APART = TypedSearchAttributes([SearchAttributePair(_DIVISION, "maintenance")])
-"""Temporal lists what is in a division only to those who ask for it (docs/adr/0030)."""
+"""Temporal lists the contents of a division only when asked for that division (docs/adr/0030)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether this worker still polls Temporal: one that has stopped does not notice by itself."""
+"""The check that this worker still polls Temporal: one that stopped does not notice by itself."""
 
 import asyncio
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ async def require_polling(
 
 
 async def is_polled(client: Client, queue: Queue) -> bool:
-    """Whether this client's workers have polled a queue of late. Raises RPCError."""
+    """True when this client's workers have polled a queue of late. Raises RPCError."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),

@@ -1,4 +1,4 @@
-"""How the processes of the platform stop: the time they have, and the tasks they end."""
+"""The stop of the platform's processes: the time they have, and the tasks they end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 ANSWER_SECONDS = 10
-"""How long a stopping API lets requests finish."""
+"""The time a stopping API lets requests finish."""
 DRAIN_SECONDS = 30.0
 """After this time a stopping worker ends whatever is left, such as a wait for the database."""
 

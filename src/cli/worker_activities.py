@@ -73,7 +73,7 @@ from workflows.registry import SCHEDULED
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the workers of one process share."""
+    """The parts that the workers of one process share."""
 
     database: Database
     client: Client
@@ -88,9 +88,9 @@ class Parts:
     """A run that lasts longer is timed out."""
     starts: RunStarts = field(default_factory=RunStarts)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
-    """What the operator says of providers, by their names."""
+    """The operator's settings of providers, by their names."""
     pushers: Mapping[PushProvider, Pusher] = field(default_factory=dict)
-    """Who carries pushes, as far as the operator has keys for it."""
+    """The carriers of pushes, as far as the operator has keys for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Registrations:
 
 
 def registrations_of(parts: Parts) -> Registrations:
-    """What the workers of a process execute, sharing what they keep in memory."""
+    """The registrations of the workers of a process, sharing what they keep in memory."""
     starts, limit = parts.starts, parts.run_limit
     known = RunCache(parts.database, GraphCache(), parts.keys)
     writes = {**RecordNodes(parts.keys).transactions(), NodeKind.NOTIFY: notify_members}
@@ -171,7 +171,7 @@ def _providers(parts: Parts, endpoints: TokenEndpoints) -> Providers:
 
 
 def families_of(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
-    """What the reconciler looks after; a family of work adds its registration here."""
+    """The families the reconciler looks after; a family of work adds its registration here."""
     return [
         AutomationRuns(),
         ActionRuns(),
@@ -184,7 +184,7 @@ def families_of(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
 
 
 def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
-    """How deliveries leave; a channel adds its registration here."""
+    """The channels by which deliveries leave; a channel adds its registration here."""
     return {
         DeliveryChannel.MAIL: MailChannel(parts.mail),
         DeliveryChannel.WEBHOOK: WebhookChannel(parts.outbound, parts.keys),

@@ -47,7 +47,7 @@ log = structlog.get_logger()
 _Activities = Mapping[Queue, Sequence[Callable[..., Any]]]
 
 GRACE = timedelta(seconds=20)
-"""How long a stopping worker lets activities end."""
+"""The time a stopping worker lets activities end."""
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
 LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
@@ -57,9 +57,9 @@ BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
 BUILD = version("workspace-platform")
-"""What Temporal says of a worker. Without it, the SDK reads the code of every module for a hash."""
+"""The build Temporal names a worker by. Without it, the SDK hashes the code of every module."""
 STICKY_TIMEOUT = timedelta(seconds=5)
-"""How long a workflow waits for the worker that has it in memory, before any other takes it."""
+"""The time a workflow waits for the worker that has it in memory, before any other takes it."""
 
 
 @asynccontextmanager
@@ -217,7 +217,7 @@ async def _beat(heartbeat: Path | None) -> None:
 
 
 def _cut_off_later() -> None:
-    """What is cut off then is durable: another worker repeats it."""
+    """End the process after a while. Work that is cut off is durable: another worker repeats it."""
     cut_off = threading.Timer(DRAIN_SECONDS, os._exit, [1])
     cut_off.daemon = True
     cut_off.start()

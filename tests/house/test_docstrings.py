@@ -18,7 +18,6 @@ MOST_WORDS = 20
 ALLOWED: dict[str, int] = {
     "activities": 223,
     "api": 98,
-    "cli": 77,
     "models": 1,
     "models/automation": 224,
     "models/content": 57,

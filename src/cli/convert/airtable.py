@@ -136,7 +136,7 @@ def _as_it_is(text: str) -> str | None:
 
 
 def _reader(field: Mapping[str, Any]) -> Callable[[str], str | None]:
-    """How the cells of a field are read: a CSV has them as the base shows them."""
+    """The reader of the cells of a field: a CSV has them as the base shows them."""
     kind, options = _type(field)
     if kind == "checkbox":
         return lambda text: _TRUE.get(text, text)

@@ -64,7 +64,7 @@ class BundleFile:
         self._archive.close()
 
     def row(self, file: str, row_type: str, **values: Any) -> None:
-        """Add a row; names of values are those of a bundle."""
+        """Add a row; `values` have the names of a bundle."""
         waiting = self._waiting.get(file)
         if waiting is None:
             spooled = tempfile.SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115  # closed at the end
@@ -75,7 +75,7 @@ class BundleFile:
         self.report.rows[row_type] += 1
 
     def dated(self) -> JsonObject:
-        """When a row was made, where the source does not say."""
+        """The time a row was made, where the source does not say."""
         moment = self._now.isoformat()
         return {"createdAt": moment, "updatedAt": moment}
 
@@ -261,7 +261,7 @@ class BundleFile:
         self._archive.writestr(MANIFEST, text)
 
     def _append(self, waiting: str, file: str) -> None:
-        """Put rows behind all those that they need."""
+        """Put rows behind all the rows that they need."""
         rows = self._waiting.pop(waiting, None)
         if rows is not None:
             rows.file.seek(0)

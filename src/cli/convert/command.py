@@ -18,7 +18,7 @@ class Product(StrEnum):
 
 
 _UNREADABLE = (ValueError, LookupError, TypeError, RuntimeError, csv.Error, zipfile.BadZipFile)
-"""What reading something that is no export raises."""
+"""The errors of reading something that is no export."""
 
 
 def convert(

@@ -68,7 +68,7 @@ def _blocks(lines: Sequence[str], levels: int) -> Iterator[Block]:
 
 
 def _text(lines: Sequence[str], place: int, levels: int) -> tuple[int, list[Block]]:
-    """A line, those that go on with it, and what is indented below it."""
+    """A line, the lines that continue it, and the block indented below it."""
     kind, content, _ = _line(lines[place].strip())
     words = [lines[place].strip()]
     place += 1
@@ -88,7 +88,7 @@ def _text(lines: Sequence[str], place: int, levels: int) -> tuple[int, list[Bloc
 
 
 def _goes_on(kind: str, line: str) -> bool:
-    """Whether a line is of the same paragraph or quote as the line above."""
+    """True when a line is of the same paragraph or quote as the line above."""
     plain = line.strip()
     if not plain or line.startswith("  "):
         return False

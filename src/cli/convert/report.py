@@ -1,4 +1,4 @@
-"""What a conversion tells: what came over, and what has no equivalent."""
+"""The report of a conversion: what came over, and what has no equivalent."""
 
 from collections import Counter
 from dataclasses import dataclass, field

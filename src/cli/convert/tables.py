@@ -52,7 +52,7 @@ class Converted:
     """The titles that several records have."""
     fields: int
     keys: set[str]
-    """The keys of its fields; those that come later are added."""
+    """The keys of its fields; later fields are added."""
 
 
 def convert_table(

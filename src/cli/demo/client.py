@@ -13,7 +13,7 @@ _OPEN = {"queued", "running", "waiting"}
 
 
 class WorkspaceClient(ApiClient):
-    """What the demo asks for."""
+    """The calls of the demo."""
 
     async def create_database(self, label: str, fields: Sequence[Json]) -> str:
         """A new database; its id."""

@@ -1,4 +1,4 @@
-"""How far a legacy import is: a bar for each workspace on a terminal, plain lines elsewhere."""
+"""The progress of a legacy import: bars for workspaces on a terminal, plain lines elsewhere."""
 
 from types import TracebackType
 from typing import Any, Self

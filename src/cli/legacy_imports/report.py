@@ -1,4 +1,4 @@
-"""What a run has come to, in words."""
+"""The state of a run, in words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
 
 
 def _next(run: dict[str, Any]) -> Iterator[str]:
-    """What somebody can do now, as the ends of commands."""
+    """The next steps somebody can take now, as the ends of commands."""
     own, status = run["id"], run["status"]
     chosen = [one for one in run["workspaces"] if one["selected"]]
     blocked = [one for one in chosen if one["stage"] == "blocked"]

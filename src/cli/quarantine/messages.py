@@ -24,7 +24,7 @@ _converter = data_converter.payload_converter
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts an activity may ask about itself; `details` are those of its last heartbeat."""
+    """The facts an activity may ask about itself; `details` come from its last heartbeat."""
 
     activity_id: str
     activity_type: str

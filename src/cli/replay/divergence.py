@@ -34,16 +34,16 @@ WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
 
 @dataclass(slots=True)
 class Trace:
-    """What the code did while a history was replayed."""
+    """The trace of the code while a history was replayed."""
 
     commands: list[WorkflowCommand] = field(default_factory=list)
     raised: str = ""
     error: Exception | None = None
-    """What the workflow's run raised, if that is what ended the replay."""
+    """The error of the workflow's run, if that is what ended the replay."""
     standing: list[list[FrameType]] = field(default_factory=list)
     """The frames of workflow code of each task that waits, outermost first."""
     places: list[str] = field(default_factory=list)
-    """Where each task waits; written down at once, because taking the workflow down moves on."""
+    """The place each task waits at; written at once, because taking the workflow down moves on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Divergence:
     asked: Step | None
     raised: str
     places: Sequence[str]
-    """Where the code stands, as file:line in function."""
+    """The places the code stands at, as file:line in function."""
 
 
 async def explain(history: WorkflowHistory) -> Divergence:
@@ -107,7 +107,7 @@ def divergence(history: WorkflowHistory, trace: Trace) -> Divergence:
 
 
 def _place(frame: FrameType) -> str:
-    """Where a frame stands, as an editor opens it."""
+    """The place of a frame, as an editor opens it."""
     path = Path(frame.f_code.co_filename)
     inside = path.relative_to(WORKFLOW_SOURCE).as_posix()
     return f"src/workflows/{inside}:{frame.f_lineno} in {frame.f_code.co_qualname}"

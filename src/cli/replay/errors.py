@@ -1,4 +1,4 @@
-"""What commands say that have no history to judge, their exit code, and what stays unsaid."""
+"""The end of commands that have no history to judge: their words, their exit code, muted logs."""
 
 import logging
 from collections.abc import Iterator

@@ -98,7 +98,7 @@ def followers(history: WorkflowHistory) -> list[Chosen]:
 async def recent(
     client: Client, within: timedelta, workflow_type: str | None, limit: int | None
 ) -> AsyncIterator[WorkflowExecution]:
-    """The open executions, then those that started or ended within this time, newest first.
+    """The open executions, and the ones that started or ended within this time, newest first.
 
     The order is that of Temporal's visibility store on SQL.
     """

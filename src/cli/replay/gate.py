@@ -21,7 +21,7 @@ BATCH = 25
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """What to replay, and in how many processes."""
+    """The executions to replay, and the number of processes that replay them."""
 
     within: timedelta
     workflow_type: str | None = None

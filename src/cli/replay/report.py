@@ -24,7 +24,7 @@ for executions that began with it; `--debug` stops where it is raised."""
 
 
 def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
-    """What became of one replay, and what to do about it."""
+    """Print the verdict on one replay, and what to do about it."""
     ended = "is still open" if verdict.ended is None else f"ended as {verdict.ended}"
     _print(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
     if verdict.outcome is Outcome.SKIPPED:
@@ -42,7 +42,7 @@ def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
 
 
 def print_divergence(divergence: Divergence) -> None:
-    """Where the two sides part."""
+    """Print the place at which the two sides part."""
     if divergence.recorded is not None:
         step = divergence.recorded
         _print(f"  recorded      event {step.event_id}: {step.words()}")
@@ -57,7 +57,7 @@ def print_divergence(divergence: Divergence) -> None:
 
 
 def summarise(verdicts: Sequence[Verdict]) -> None:
-    """How many executions of each type replayed."""
+    """Print the number of executions of each type that replayed, failed or were skipped."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("workflow type")
     for column in ("replayed", "failed", "skipped"):

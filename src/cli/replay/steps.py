@@ -23,7 +23,7 @@ class Step:
     number: str = ""
     name: str = ""
     summary: str = field(default="", compare=False)
-    """What a person calls it: the label of a node."""
+    """The name a person gives it: the label of a node."""
     event_id: int = field(default=0, compare=False)
 
     def words(self) -> str:

@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one replay. `ended` is None for an execution that is still open."""
+    """The verdict on one replay. `ended` is None for an execution that is still open."""
 
     workflow_id: str
     execution_id: str
@@ -49,7 +49,7 @@ class Verdict:
     ended: str | None
     outcome: Outcome
     reason: str = ""
-    """What the engine said, where it did not go on."""
+    """The engine's own words, where it did not go on."""
 
     @property
     def failed(self) -> bool:
@@ -104,7 +104,7 @@ def require_judged(verdicts: Sequence[Verdict]) -> None:
 
 
 def _is_foreign(history: WorkflowHistory) -> bool:
-    """Whether another program's workers execute it, on queues that are not ours."""
+    """True when another program's workers execute it, on queues that are not ours."""
     started = history.events[0].workflow_execution_started_event_attributes
     ours = started.workflow_type.name in KNOWN or started.task_queue.name in set(Queue)
     return not ours

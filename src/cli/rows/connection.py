@@ -1,4 +1,4 @@
-"""Which platform a command talks to, and how it ends."""
+"""The platform a command talks to, and the end of the command."""
 
 import asyncio
 from collections.abc import Coroutine

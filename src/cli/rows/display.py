@@ -1,4 +1,4 @@
-"""How far rows have come: a bar on a terminal, plain lines elsewhere."""
+"""The progress of rows: a bar on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Mapping

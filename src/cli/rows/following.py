@@ -15,7 +15,7 @@ _SILENCE_SECONDS = 30
 """A stream that says nothing for so long is lost: it sends a comment every ten seconds."""
 _BUSY = frozenset({429, 503})
 _TRIES = 10
-"""How often in a row the stream may break before the platform counts as gone."""
+"""The times in a row the stream may break before the platform counts as gone."""
 
 
 class _BusyError(Exception):

@@ -1,4 +1,4 @@
-"""What a run ended with, in words."""
+"""The outcome of a run, in words."""
 
 from typing import Any
 

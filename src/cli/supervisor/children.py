@@ -33,7 +33,7 @@ class Service:
     """Services that must be ready before this one is started or started again."""
     before_start: Callable[[], None] = field(default=_nothing)
     damage: Callable[[], str] = field(default=str)
-    """What is wrong with its data and what to do, looked for when it did not start; or nothing."""
+    """The fault in its data and what to do, looked for when it did not start; or nothing."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 10
     stray_signal: signal.Signals = signal.SIGKILL
@@ -49,7 +49,7 @@ class Child:
     ) -> None:
         self.service = service
         self.log_begin = log_begin
-        """Where in its log the lines of this process begin."""
+        """The place in its log at which the lines of this process begin."""
         self.pid = process.pid
         self._process = process
         self._record = record
@@ -157,7 +157,7 @@ def _stray(record: Mapping[str, float]) -> psutil.Process | None:
 
 
 def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
-    """Wait for processes that may be nobody's children; those that still run after that time.
+    """Wait for processes that may be nobody's children. Gives the ones that still run afterwards.
 
     A zombie has ended: where there is none to reap it, it stays.
     """

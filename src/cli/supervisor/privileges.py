@@ -1,4 +1,4 @@
-"""Who runs PostgreSQL, which refuses to run as root.
+"""The account that runs PostgreSQL, which refuses to run as root.
 
 When root starts the platform, PostgreSQL runs as an unprivileged account. Where that account
 cannot reach the binaries or the data, because a directory above them is closed, the process is

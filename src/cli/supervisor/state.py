@@ -62,7 +62,7 @@ class StateDir:
             os.close(handle)
 
     def is_owned(self) -> bool:
-        """Whether a platform runs on this directory. Raises StartError when it cannot be told."""
+        """True when a platform runs on this directory. Raises StartError when it cannot be told."""
         try:
             with (self.root / "lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ class StateDir:
         return str(stored["WORKSPACE_SECRET_KEY"])
 
     def secrets(self) -> dict[str, Any]:
-        """What must survive a restart and stay private: master secret, workspace id, first key."""
+        """The secrets that must survive a restart: master secret, workspace id, first key."""
         return read_object(self._secrets)
 
     def remember_secrets(self, **values: str) -> None:

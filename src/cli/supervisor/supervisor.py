@@ -21,7 +21,7 @@ _PROBE_SECONDS = 3.0
 
 
 class Supervisor:
-    """Starts services, restarts those that die, stops all in the reverse of their start."""
+    """Starts services, restarts the ones that die, stops all in the reverse of their start."""
 
     def __init__(self, state: StateDir, status: Status) -> None:
         self._state = state

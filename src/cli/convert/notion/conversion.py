@@ -60,7 +60,7 @@ class _Conversion:
         self._places = Places()
         self._pages = PageWriter(bundle, self._places)
         self._made: dict[str, Converted] = {}
-        """What became of tables, by the ids of their databases."""
+        """The converted tables, by the ids of their databases."""
 
     def write(self) -> None:
         """Find everything first, for pages name what comes later; then write it."""
@@ -127,7 +127,7 @@ class _Conversion:
                 self._bundle.item("file", name, parent, stored)
 
     def _has_items(self, folder: Folder) -> bool:
-        """Whether anything in a folder becomes an item."""
+        """True when anything in a folder becomes an item."""
         return (
             any(f"{folder.path}{name}" in self._items for name in folder.pages)
             or any(self._sheets[f"{folder.path}{name}"].whole is None for name in folder.tables)
@@ -226,7 +226,7 @@ class _Conversion:
 
 
 def _is_inverse(own: Relation, other: Relation, back: set[tuple[str, str]]) -> bool:
-    """Whether a column says the same as another, from the other side."""
+    """True when a column says the same as another, from the other side."""
     return other.sheet is own.target and other.target is own.sheet and set(other.pairs) == back
 
 

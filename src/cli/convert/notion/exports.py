@@ -1,4 +1,4 @@
-"""What an export of Notion has, as folders. A page and the folder of its name belong together."""
+"""The folders of an export of Notion. A page and the folder of its name belong together."""
 
 import re
 import tempfile
@@ -23,7 +23,7 @@ Read = Callable[[], bytes]
 
 @dataclass(slots=True)
 class Folder:
-    """What stands in one directory; `path` is where, below the root of the export."""
+    """The contents of one directory; `path` is its place below the root of the export."""
 
     path: str = ""
     pages: dict[str, str] = field(default_factory=dict)

@@ -34,12 +34,12 @@ class Place:
 
 @dataclass(slots=True)
 class Places:
-    """What links can lead to: pages and tables by their ids, and files by their paths."""
+    """The targets that links can have: pages and tables by their ids, and files by their paths."""
 
     of_ids: dict[str, Place] = field(default_factory=dict)
     files: dict[str, tuple[str, Read]] = field(default_factory=dict)
     stored: dict[str, str] = field(default_factory=dict)
-    """Id of a stored file by the path of those that pages show."""
+    """Id of a stored file by its path, for the files that pages show."""
 
     def add_files(self, folder: Folder) -> None:
         """Know the files of a folder and of those in it."""
@@ -126,7 +126,7 @@ class PageWriter:
         return plain
 
     def _place(self, address: str) -> Place | None:
-        """What a link leads to, if it is a page or a table of the export."""
+        """The target of a link, if it is a page or a table of the export."""
         try:
             parts = urlsplit(address)
         except ValueError:

@@ -46,7 +46,7 @@ class Sheet:
 
 @dataclass(slots=True)
 class Relation:
-    """What a column of a table says: pairs of a record and one that it names."""
+    """The meaning of a column of a table: pairs of a record and one that it names."""
 
     sheet: Sheet
     place: int
@@ -104,7 +104,7 @@ def heading(text: str, name: str) -> str:
 
 
 def properties(text: str, headers: Sequence[str]) -> Mapping[str, str]:
-    """What a page of a row says again of its row, by header."""
+    """The properties of its row that a page repeats, by header."""
     known = set(headers[1:])
     found = {}
     for line in _lines(text, headers):
@@ -146,7 +146,7 @@ def without_places(cell: str) -> str:
 
 
 def _may_name(cell: str) -> bool:
-    """Whether a cell may name pages; a long text is one."""
+    """True when a cell may name pages; a long cell is taken for text."""
     return len(cell) <= _LONGEST_NAMES and _HEX.search(cell) is not None
 
 
