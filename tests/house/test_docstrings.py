@@ -19,7 +19,6 @@ ALLOWED: dict[str, int] = {
     "activities": 223,
     "api": 98,
     "models": 1,
-    "models/automation": 224,
     "models/content": 57,
     "models/core": 99,
     "models/data": 216,

@@ -78,7 +78,7 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
 
 
 def summary_of(action: ActionRow) -> str:
-    """What an operator reads on a run of an action (its row) in the Temporal UI."""
+    """The text an operator reads on a run of an action (its row) in the Temporal UI."""
     tail = f" · {action.kind}"
     room = 200 - len(tail.encode())
     return action.label.encode()[:room].decode(errors="ignore") + tail
@@ -100,7 +100,7 @@ def _steps(workspace_id: Id, action: ActionRow, run_id: Id) -> list[JsonObject]:
 
 
 def start_request(action_id: Id, summary: str) -> StartRequest:
-    """What Temporal is told of a run when it starts, and operators see."""
+    """The facts of a run that Temporal gets at its start, and operators see."""
     return {
         "summary": summary,
         "resourceId": str(action_id),

@@ -12,12 +12,12 @@ from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
 
 NODE_ENDED = "The node that asked for it has ended."
-"""Why a run is closed that no node waits for any more."""
+"""The reason to close a run that no node waits for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended."""
+    """The end of a run."""
 
     status: ActionRunStatus
     result: JsonObject | None = None

@@ -53,7 +53,7 @@ class _OpenRow(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActionRunHeader:
-    """What is known of a run from its start and never changes."""
+    """The facts of a run that are known from its start and never change."""
 
     run_id: Id
     workspace_id: Id
@@ -63,7 +63,7 @@ class ActionRunHeader:
     node: NodeKey | None
     """The node that asked for it."""
     effect_key: str
-    """What the idempotency keys of its effects begin with."""
+    """The prefix of the idempotency keys of its effects."""
     chain: tuple[Id, ...]
     """The automation runs that led to this one, oldest first."""
     actor: Actor
@@ -85,7 +85,7 @@ class ActionRunHeader:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """What the row of a step says already."""
+    """The state that the row of a step has already."""
 
     status: StepStatus
     attempt: int
@@ -232,7 +232,7 @@ def called_run_id(run_id: Id, step_id: str) -> Id:
 
 
 async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
-    """Whether the run of the node that asked goes on, whose row is held then; True without one."""
+    """True while the run of the node that asked goes on, whose row is held then, or without one."""
     if header.node is None:
         return True
     own = select(automation_run.c.id).where(
@@ -242,7 +242,7 @@ async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
 
 
 async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:
-    """How a run stands; None when there is none of this id."""
+    """The state of a run; None when there is none of this id."""
     row = await work.first(
         select(
             action_run.c.status, action_run.c.result, action_run.c.error, action_run.c.error_code
@@ -254,7 +254,7 @@ async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:
 
 
 async def ended(work: UnitOfWork, run_id: Id) -> Ended:
-    """How a run stands that is known to be there."""
+    """The state of a run that is known to be there."""
     found = await find_end(work, run_id)
     assert found is not None, "whoever asks has seen the run"
     return found

@@ -68,7 +68,7 @@ class PlannedStep:
 
     @property
     def attempts(self) -> int:
-        """How often it is tried at most."""
+        """The most often it is tried."""
         return 1 if self.retry is None else self.retry.max_attempts
 
 

@@ -26,7 +26,7 @@ async def load_results(work: UnitOfWork, header: ActionRunHeader) -> dict[str, A
 
 
 async def load_statuses(work: UnitOfWork, header: ActionRunHeader) -> dict[str, StepStatus]:
-    """How the steps stand, by step id."""
+    """The status of each step, by step id."""
     rows = await work.rows(
         select(action_step.c.step_id, action_step.c.status).where(
             action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id

@@ -18,7 +18,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 visible = placement_of(action)
-"""Where an action is placed: `await visible(work, workspace_ids, action_id, user_id)`."""
+"""The placement of an action: `await visible(work, workspace_ids, action_id, user_id)`."""
 
 
 class ActionRow(Protocol):
@@ -48,7 +48,7 @@ async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDet
 
 
 async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> ActionDetail:
-    """An action; its credentials are for those who may change it."""
+    """An action; its credentials are only for actors who may change it."""
     detail = ActionDetail.model_validate(row)
     config = hidden(row.config, written)
     if config != row.config and not await may_edit(work, actor, row.id):
@@ -57,7 +57,7 @@ async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> ActionDetail
 
 
 async def may_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> bool:
-    """Whether the actor may change this action: by scope, and by level on its item."""
+    """True when the actor may change this action: by scope, and by level on its item."""
     if Scope.ACTIONS_WRITE not in actor.scopes:
         return False
     return await visible.level(work, actor, action_id) >= Level.EDIT

@@ -1,4 +1,4 @@
-"""Whether what a config names exists where the actor may look."""
+"""Checks that the things a config names exist where the actor may look."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 

@@ -25,7 +25,7 @@ TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
 
 
 def is_too_long(chain: Sequence[Id]) -> bool:
-    """Whether a chain of runs is so long that the next run is not accepted."""
+    """True when a chain of runs is so long that the next run is not accepted."""
     return len(chain) >= MAX_CHAIN
 
 
@@ -50,7 +50,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of a request: the run, and whether this call inserted it.
+    """The outcome of a request: the run, and whether this call inserted it.
 
     `skipped` says that there is no run, because all slots were taken.
     """

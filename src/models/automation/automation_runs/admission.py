@@ -28,7 +28,7 @@ LONGEST_KEY = 256
 """Characters of a key as it is stored; a longer key is stored as its digest."""
 
 DISPLACED = "A newer run took its place."
-"""What a run says that the policy cancel_oldest ended."""
+"""The error of a run that the policy cancel_oldest ended."""
 
 SHARED_KEY = "null"
 """The key of runs whose automation has no key expression, or whose expression gives null."""
@@ -40,7 +40,7 @@ _ASKED_FOR = frozenset(
 
 
 class Admissible(Protocol):
-    """What admission asks of a request for a run."""
+    """A request for a run, as far as admission asks about it."""
 
     @property
     def source(self) -> RunSource: ...
@@ -130,7 +130,7 @@ async def _displace(
 
 
 async def _hold_all(work: UnitOfWork, slot: Slot, callers: set[Id]) -> bool:
-    """Whether the callers hold all slots, so that the called run would never get one."""
+    """True when the callers hold all slots, so that the called run would never get one."""
     if not callers:
         return False
     return callers.issuperset(await slots.oldest(work, *slot, len(callers) + 1))

@@ -59,7 +59,7 @@ class Call:
 
     @property
     def is_too_deep(self) -> bool:
-        """Whether the chain of runs would be too long."""
+        """True when the chain of runs would be too long."""
         return is_too_long(self.chain)
 
 
@@ -126,7 +126,7 @@ async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
 
 
 class CalledRunEnd(Protocol):
-    """How a called run has ended."""
+    """The end of a called run."""
 
     status: str
     output: JsonObject | None

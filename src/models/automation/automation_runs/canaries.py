@@ -68,7 +68,7 @@ def _runs(canary: JsonObject, now: datetime) -> bool:
 
 
 def _unit(kind: AssignmentUnit, actor: Actor, run_id: Id) -> str:
-    """Who keeps a version: a workspace, a person, or, where nobody asked, the run alone."""
+    """The keeper of a version: a workspace, a person, or, where nobody asked, the run alone."""
     if kind is AssignmentUnit.WORKSPACE:
         return f"workspace:{actor.workspace_id}"
     if kind is AssignmentUnit.USER and actor.person is not None:
@@ -78,7 +78,7 @@ def _unit(kind: AssignmentUnit, actor: Actor, run_id: Id) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AutomationVersions:
-    """What experiments ask of automations: `targetKey` is one, variants are versions of it."""
+    """Automations as experiments ask for them: `targetKey` is one, variants are versions of it."""
 
     async def check(
         self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]
@@ -116,7 +116,7 @@ class AutomationVersions:
     async def counts(
         self, work: UnitOfWork, rows: Sequence[Experiment]
     ) -> Mapping[tuple[str, str], Counts]:
-        """Runs of the experiments by version: all, those that succeeded, those that failed."""
+        """Counts of the runs of the experiments by version: all, succeeded, failed."""
         named = _run.options[OPTION].as_string()
         version = _run.automation_version_id
         failed = _run.status.in_([RunStatus.FAILED, RunStatus.TIMED_OUT])

@@ -106,7 +106,7 @@ async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
 
 
 async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -> list[list[Id]]:
-    """The runs of a tree that are not held yet, those that call before those that are called.
+    """The runs of a tree that are not held yet, callers before the runs they call.
 
     They are locked in this order: a run that calls, or ends, holds its row when it comes to ask
     for the slots of those it calls.
@@ -119,7 +119,7 @@ async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -
 
 
 def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
-    """Those runs that are open, with all below them, and how many led to each."""
+    """The open runs among these, with all below them, and the number of runs that led to each."""
     top = (
         select(_run.id, func.cardinality(_run.chain).label("depth"))
         .where(
@@ -141,7 +141,7 @@ def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
 
 
 def _may_have_started(row: _ClosedRun) -> bool:
-    """Whether a run may have an execution.
+    """True when a run may have an execution.
 
     A run that waits for a slot has one if another run, or the fire of a schedule, waits for it.
     """

@@ -59,7 +59,7 @@ async def apply(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
 
 
 def answers_for_failures(source: str, options: JsonObject) -> bool:
-    """Whether the failure of a run is handled and notified: that of a test only on request."""
+    """True when the failure of a run is handled and notified: of a test only on request."""
     return bool(options.get("triggerFailureAutomation", not is_test(source, options)))
 
 

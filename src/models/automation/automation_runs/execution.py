@@ -71,7 +71,7 @@ _WAITS_FOR_SLOT = PreparedStatement(
 
 
 async def waits_for_slot(work: Work, run_id: Id) -> bool:
-    """Whether a run that has not begun waits for a slot."""
+    """True while a run that has not begun waits for a slot."""
     return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
 
 
@@ -201,14 +201,14 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class NodeEnd:
-    """How the node that decided the end of a run ended itself."""
+    """The end of the node that decided the end of a run."""
 
     output: JsonObject | None
     error: str | None
 
     @property
     def reason(self) -> str:
-        """Why a run failed here: the node's error, or the message of a stop node."""
+        """The reason why a run failed here: the node's error, or the message of a stop node."""
         return self.error or (self.output or {}).get("message") or "The run was stopped as failed."
 
 

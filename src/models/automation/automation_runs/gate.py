@@ -19,7 +19,7 @@ from runtime.prepared_statement import PreparedStatement
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """What the node run of a node already says; `status` None means there is none yet."""
+    """The stored state of a node run; `status` None means there is none yet."""
 
     status: str | None
     attempt: int | None
@@ -31,11 +31,11 @@ class NodeRow:
 
     @property
     def waits(self) -> bool:
-        """Whether the node was parked before, by an execution that is gone or was reset."""
+        """True when the node was parked before, by an execution that is gone or was reset."""
         return self.status == NodeStatus.WAITING
 
     def seconds_left(self, now: datetime) -> float | None:
-        """How long a parked node waits on; None for one that time does not wake."""
+        """The seconds a parked node waits on; None for one that time does not wake."""
         if self.due_at is None:
             return None
         return max(0.0, (self.due_at - now).total_seconds())
@@ -71,7 +71,7 @@ async def pass_gate(
 ) -> NodeRow:
     """Enter an open run, whose row stays locked until the transaction ends.
 
-    `exclusive` is for those who go on to change the run's own status. Raises RunClosedError.
+    `exclusive` is for callers that go on to change the run's own status. Raises RunClosedError.
     """
     gate = _EXCLUSIVE if exclusive else _SHARED
     row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})

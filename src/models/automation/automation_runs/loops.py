@@ -158,7 +158,7 @@ async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) ->
 
 
 async def has_begun(work: UnitOfWork, key: NodeKey, index: int) -> bool:
-    """Whether an iteration of a loop has begun, in an execution before this one."""
+    """True when an iteration of a loop has begun, in an execution before this one."""
     scope_key = NodeRef(key.node_id, key.scope_key).iteration(index)
     inside = func.starts_with(_node.scope_key, f"{scope_key}/")
     begun = select(_node.node_id).where(
@@ -211,7 +211,7 @@ async def failed_items(
 
 
 async def collected_bytes(work: UnitOfWork, key: NodeKey, node_id: str) -> int:
-    """How large the outputs of a body node are together."""
+    """The size of all outputs of a body node together."""
     size = func.sum(func.octet_length(cast(_node.output, Text)))
     return int(await work.scalar(_outputs(key, node_id, func.coalesce(size, 0))))
 

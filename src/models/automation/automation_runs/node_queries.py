@@ -51,7 +51,7 @@ MAX_WAITING = 100
 _run = automation_run.c
 _node = node_run.c
 _BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
-"""When a node run was inserted. It never changes, so that pages are stable."""
+"""The time a node run was inserted. It never changes, so that pages are stable."""
 _ORDER = (_BEGAN, _node.node_id, _node.scope_key)
 _HEAVY = ("input", "output")
 
@@ -93,7 +93,7 @@ async def shown_nodes(
     """The node runs that the answer about a run holds, in the order they began.
 
     Also returns whether some are left out. As many are kept as the budget of an answer carries:
-    first those that are open or failed, then those outside loops, then the others.
+    first the open and failed ones, then the ones outside loops, then the others.
     """
     found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
     kept = carried(found)[:SHOWN]
@@ -101,7 +101,7 @@ async def shown_nodes(
 
 
 def lacks_outputs(run: AutomationRun, nodes: Sequence[NodeRunShape]) -> bool:
-    """Whether the run's output leaves out the output of one of these nodes, for lack of room."""
+    """True when the run's output leaves out the output of one of these nodes, for lack of room."""
     if any(node.node_kind == NodeKind.RESPOND for node in nodes):
         return False
     left_out = {node_id for node_id, output in (run.output or {}).items() if output is None}
@@ -125,7 +125,7 @@ async def show_last_errors(
 
 
 async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
-    """How many nodes of a run have ended, of those known so far.
+    """The counts of a run's nodes: ended ones, and all known so far.
 
     A node that has not begun counts once; a node in a loop counts once for each iteration that
     has begun.

@@ -26,7 +26,7 @@ FIRST_RESPONSE = (
     .limit(1)
     .scalar_subquery()
 )
-"""What the first respond node of a run answered; null while none has."""
+"""The answer of the first respond node of a run; null while none has answered."""
 
 _leaf = (
     select(

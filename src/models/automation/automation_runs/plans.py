@@ -13,7 +13,7 @@ from models.core.base import JsonObject
 
 
 def starts_of(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[tuple[str, str]]:
-    """Where a run begins, as nodes in scopes; nothing for one that runs the whole plan.
+    """The nodes in scopes at which a run begins; none for a run of the whole plan.
 
     Raises KeyError when the plan has no such node.
     """
@@ -56,7 +56,7 @@ class Reused:
         )
 
     def to_json(self) -> list[str | bool | None]:
-        """What a run's options hold."""
+        """The form in which a run's options hold it."""
         return [self.node_id, self.succeeded, self.outcome, self.case_key]
 
 
@@ -75,7 +75,7 @@ class FirstNode:
 
 
 def changes_start(start_node_id: str | None, options: JsonObject) -> bool:
-    """Whether a run with these options may begin elsewhere than its plan does."""
+    """True when a run with these options may begin elsewhere than its plan does."""
     return start_node_id is not None or not options.keys().isdisjoint(_CHANGE_START)
 
 

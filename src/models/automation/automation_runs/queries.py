@@ -73,7 +73,7 @@ async def detail(
 ) -> AutomationRunDetail:
     """A run with its node runs, in the order they began.
 
-    Of a run with very many, those that are open or failed come first (`node_queries.shown_nodes`).
+    Of a run with very many, the open and failed ones come first (`node_queries.shown_nodes`).
     Raises NotFoundError.
     """
     run = await load_run(work, actor, automation_id, run_id)

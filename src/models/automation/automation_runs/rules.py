@@ -28,7 +28,7 @@ class NodeStatus(StrEnum):
 
 
 class RunSource(StrEnum):
-    """What asked for a run: a person, a trigger, or another run."""
+    """The requester of a run: a person, a trigger, or another run."""
 
     MANUAL = "manual"
     TEST = "test"
@@ -47,7 +47,7 @@ class RunSource(StrEnum):
 
 
 def is_test(source: str, options: Mapping[str, Any]) -> bool:
-    """Whether a run is a test, or a retry of one: mocks apply, and nobody is notified."""
+    """True for a run that is a test, or a retry of one: mocks apply, and nobody is notified."""
     return source == RunSource.TEST or bool(options.get("test"))
 
 

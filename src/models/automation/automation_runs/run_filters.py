@@ -50,7 +50,7 @@ class RunFilter:
 
 
 def newest(runs: Select[Any], wanted: RunFilter, limit: int) -> Select[Any]:
-    """Narrow `runs` to those a filter lets through, and to those that may be among the newest.
+    """Narrow `runs` to the ones a filter lets through that may be among the newest.
 
     A rare state or source is not looked for along all runs of a workspace: the newest of each state
     and source are read from where an index has them.

@@ -84,17 +84,17 @@ class RunHeader:
 
     @property
     def is_test(self) -> bool:
-        """Whether mocks hold (decisions D3)."""
+        """True when mocks hold (decisions D3)."""
         return is_test(self.source, self.options)
 
     @property
     def is_started_by_relay(self) -> bool:
-        """Whether the outbox starts it, instead of a workflow: its caller's or a schedule's."""
+        """True when the outbox starts it, instead of a workflow: its caller's or a schedule's."""
         return self.parent_run_id is None and self.source != RunSource.SCHEDULE
 
     @property
     def ends_alone(self) -> bool:
-        """Whether its success is one statement: it frees no slot and reuses no outputs."""
+        """True when its success is one statement: it frees no slot and reuses no outputs."""
         return self.concurrency_key is None and not self.options.get("reused")
 
     @property
@@ -151,7 +151,7 @@ _ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
 _FAILURE = func.jsonb_build_object(
     "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
 )
-"""What bindings read of a failed node."""
+"""The object that bindings read of a failed node."""
 _OUTPUTS = (
     select(
         node_run.c.node_id,
@@ -202,11 +202,11 @@ class NodeOutput(Protocol):
 async def load_outputs(
     work: Work, header: RunHeader, node_ids: Collection[str] | None, scopes: Sequence[str]
 ) -> Sequence[NodeOutput]:
-    """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of those that failed;
-    None asks for every node.
+    """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of failed nodes.
 
-    Of several rows of a node the last one counts: this run's come after those of the runs it
-    replays (decisions D3), those of scopes named first after the others.
+    `node_ids` None asks for every node. Of several rows of a node the last one counts: this run's
+    rows come after the rows of the runs it replays (decisions D3), the rows of scopes named first
+    after the others.
     """
     parameters = {
         "workspace_id": header.workspace_id,

@@ -33,7 +33,7 @@ RunMetadata = Annotated[
         )
     ),
 ]
-"""`progress` and `trimmed` are those of one run, and in no list."""
+"""`progress` and `trimmed` are given of a single run, and in no list."""
 
 NodeRunMetadata = Annotated[
     JsonObject,

@@ -35,7 +35,7 @@ class TestRun(Input):
 
 
 class RunScope(Input):
-    """What the bindings of a run from a node read; `trigger` stands for the payload there."""
+    """Values for the bindings of a run from a node; `trigger` stands for the payload there."""
 
     trigger: Any = None
     item: Any = None
@@ -123,9 +123,9 @@ class AutomationRunShape(Shape):
 
 
 class AutomationRunDetail(AutomationRunShape):
-    """One run with its node runs, in the order they began; those that a queued run starts with
-    are `queued`, with `attempt` 0.
+    """One run with its node runs, in the order they began.
 
+    The node runs that a queued run starts with are `queued`, with `attempt` 0.
     Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
     says so. It also says when `output` had no room for some, which are null there.
     `metadata.waitingForWorkerSince` is there while the run should go on and its worker is lost.
@@ -164,7 +164,7 @@ class CancelRuns(Input):
 
 
 class CancelledRuns(Shape):
-    """What a bulk cancel did; `remaining` open runs fit it still."""
+    """The result of a bulk cancel; `remaining` open runs fit it still."""
 
     cancelled: int
     run_ids: list[Id]

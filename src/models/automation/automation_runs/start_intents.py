@@ -1,4 +1,4 @@
-"""The intents that start runs: one just accepted, and those that waited for a slot."""
+"""The intents that start runs: a run just accepted, and runs that waited for a slot."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -30,7 +30,7 @@ _AWAITED = frozenset(
 
 
 class StartedVersion(Protocol):
-    """What Temporal is told of the version that a run executes."""
+    """The version that a run executes, as far as Temporal is told of it."""
 
     @property
     def automation_id(self) -> Id: ...
@@ -54,7 +54,7 @@ def start_intent(
 
 
 def start_request(version: StartedVersion, source: RunSource) -> outbox.StartRequest:
-    """What Temporal is told of a run when it starts, and operators see."""
+    """The facts of a run that Temporal gets at its start, and operators see."""
     return {
         "summary": summary(version.label, version.version, source),
         "resourceId": str(version.automation_id),
@@ -64,7 +64,7 @@ def start_request(version: StartedVersion, source: RunSource) -> outbox.StartReq
 
 
 def summary(label: str, version: int, source: RunSource) -> str:
-    """What an operator reads on the run in the Temporal UI; at most 200 bytes (ecosystem 2.3)."""
+    """The text operators read on the run in the Temporal UI; at most 200 bytes (ecosystem 2.3)."""
     tail = f" · v{version} · {source}"
     room = 200 - len(tail.encode())
     return label.encode()[:room].decode(errors="ignore") + tail

@@ -66,7 +66,7 @@ async def forget(work: UnitOfWork, run_id: Id) -> None:
 
 
 def _all_suspended(run_id: Id) -> ColumnElement[bool]:
-    """Whether the run's own execution and all below it are suspended."""
+    """True when the run's own execution and all below it are suspended."""
     top = select(literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
         "tree", recursive=True
     )

@@ -172,7 +172,7 @@ async def delete_automation(
 async def validate(
     work: UnitOfWork, actor: Actor, automation_id: Id, body: ValidateAutomation
 ) -> AutomationValidation:
-    """What is wrong with a graph, without saving it."""
+    """Find the problems of a graph, without saving it."""
     found = await summary(work, actor, automation_id)
     before = None
     if found.version_id is not None:

@@ -37,7 +37,7 @@ FORMAT = "workspace-automation"
 
 
 class NamedThing(Shape):
-    """What an id in the document refers to, with its label in the exporting workspace."""
+    """A thing that an id in the document refers to, with its label in the exporting workspace."""
 
     id: Id
     kind: str

@@ -49,7 +49,7 @@ _GRAPH: TypeAdapter[Graph] = TypeAdapter(Graph)
 
 
 visible = placement_of(automation)
-"""Where an automation is placed: `await visible(work, workspace_ids, automation_id, user_id)`."""
+"""The placement of an automation: `await visible(work, workspace_ids, automation_id, user_id)`."""
 
 
 async def detail(
@@ -94,7 +94,7 @@ async def detail(
 
 
 async def may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
-    """Whether the actor may change this automation: by scope, and by level on its item."""
+    """True when the actor may change this automation: by scope, and by level on its item."""
     if Scope.AUTOMATIONS_WRITE not in actor.scopes:
         return False
     return await visible.level(work, actor, automation_id) >= Level.EDIT

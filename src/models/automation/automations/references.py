@@ -29,7 +29,7 @@ from runtime.errors import NotFoundError
 async def load_catalog(
     work: UnitOfWork, workspace_id: Id, automation_id: Id | None, ids: Collection[Id]
 ) -> ReferenceCatalog:
-    """What the workspace has of these ids, outside the trash."""
+    """The things of these ids that the workspace has, outside the trash."""
     return ReferenceCatalog(
         automation_id=None if automation_id is None else str(automation_id),
         databases=await _databases(work, workspace_id, ids),

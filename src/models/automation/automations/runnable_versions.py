@@ -55,7 +55,7 @@ class _FrozenVersion(RunnableVersion, Protocol):
 
 
 class _AcceptedRun(Protocol):
-    """What of a run says which version it was accepted with."""
+    """The facts of a run that say which version it was accepted with."""
 
     @property
     def automation_id(self) -> Id: ...

@@ -188,7 +188,7 @@ class DueTime(Shape):
 
 
 class SchedulePreview(Shape):
-    """When a schedule fires next, and what a person may not expect of it."""
+    """The next times a schedule fires, and notes on what a person may not expect of it."""
 
     timezone: str
     times: list[DueTime]
@@ -206,7 +206,7 @@ class Backfill(Input):
 
 
 class Backfilled(Shape):
-    """How many due times the period has; `created` is how many of them had no run."""
+    """The period has `count` due times; `created` is the number of them that had no run."""
 
     start: Moment = Field(alias="from")
     end: Moment = Field(alias="to")

@@ -59,7 +59,7 @@ class LockedAutomation:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a version does: its trigger and its graph."""
+    """The content of a version: its trigger and its graph."""
 
     trigger_config: JsonObject
     graph: Graph

@@ -15,7 +15,7 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 OVERLAP = timedelta(hours=24)
-"""How long the previous secret is valid after a rotation (decisions C7)."""
+"""The time for which the previous secret is valid after a rotation (decisions C7)."""
 
 
 def sealed_webhook_secret(keys: KeyRing, automation_id: Id) -> bytes:

@@ -18,7 +18,7 @@ USER_KEYS = ("id", "name", "email")
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """What the bindings of a button read, as JSON values."""
+    """The JSON values that the bindings of a button read."""
 
     facts: JsonObject
     """The record's id, title and database."""

@@ -22,7 +22,7 @@ _ITEMS = case(
         func.jsonb_array_length(_node.input["items"]),
     )
 )
-"""How many items a loop was given; null for one without a list."""
+"""The number of items a loop was given; null for one without a list."""
 
 
 async def loops_of(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Collection[str]:
@@ -72,7 +72,7 @@ async def iterations(
 
 
 async def _done(work: UnitOfWork, workspace_id: Id, run_id: Id, loop: str) -> int:
-    """How many iterations began and have no open node run.
+    """The number of iterations that began and have no open node run.
 
     An iteration between two nodes counts, too.
     """

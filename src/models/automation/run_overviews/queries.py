@@ -49,7 +49,7 @@ visible = PlacementOf(
         _run.workspace_id == automation.c.workspace_id,
     )
 )
-"""Where a run's automation is placed: `await visible(work, workspace_ids, run_id, user_id)`."""
+"""The placement of a run's automation: `await visible(work, workspace_ids, run_id, user_id)`."""
 
 
 class _OverviewRow(RunRow, Protocol):
@@ -73,7 +73,7 @@ class NodeCount(Protocol):
 
 
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
-    """What the page of a run shows when it is opened. Raises NotFoundError."""
+    """The content of the page of a run when it is opened. Raises NotFoundError."""
     row = await work.first(
         select(
             automation_run,
@@ -108,7 +108,7 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
 async def state(
     work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
 ) -> RunChange | None:
-    """How far a run and each of its nodes have come; None when the run is gone."""
+    """The progress of a run and each of its nodes; None when the run is gone."""
     row = await work.first(
         select(
             _run.id,

@@ -37,7 +37,7 @@ _SEALED = PreparedStatement(
 async def secret_values(
     work: Work, keys: KeyRing, workspace_id: Id, names: Collection[str]
 ) -> dict[str, str]:
-    """The values of those of the secrets that exist, by name. Raises UnreadableError."""
+    """The values of the secrets that exist among these, by name. Raises UnreadableError."""
     parameters = {"workspace_id": workspace_id, "names": sorted(names)}
     return {
         row.name: keys.unseal(row.sealed_value, secret_place(workspace_id, row.name)).decode()
@@ -48,7 +48,7 @@ async def secret_values(
 async def existing_names(
     work: UnitOfWork, workspace_id: Id, names: Collection[str]
 ) -> frozenset[str]:
-    """The names of those of these secrets that exist."""
+    """The names of the secrets that exist among these."""
     if not names:
         return frozenset()
     parameters = {"workspace_id": workspace_id, "names": sorted(names)}

@@ -24,7 +24,7 @@ SecretValue = Annotated[str, Field(min_length=1, max_length=MAX_BYTES), AfterVal
 
 
 def is_secret_name(text: str) -> bool:
-    """Whether this is a valid name of a secret."""
+    """True when this is a valid name of a secret."""
     return re.fullmatch(_NAME, text) is not None
 
 

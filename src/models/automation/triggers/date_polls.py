@@ -40,7 +40,7 @@ log = structlog.get_logger()
 HORIZON = timedelta(minutes=1)
 """The longest time between two polls. Changes without an event are found by the next poll."""
 SOON = timedelta(milliseconds=200)
-"""When to poll again while events wait that may have moved dates."""
+"""The time to the next poll while events wait that may have moved dates."""
 
 
 class _PolledSubscription(Protocol):
@@ -231,7 +231,7 @@ async def _emit(
 
 
 async def _next_moment(work: UnitOfWork, field: _WatchedField, until: datetime) -> datetime:
-    """When the first date within the horizon is due; without one, the end of the horizon."""
+    """The time the first date within the horizon is due; without one, the end of the horizon."""
     horizon = until + HORIZON
     test = _between(field.watch, until, horizon)
     assert test is not None, "moments have no days without any"

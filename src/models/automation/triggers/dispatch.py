@@ -89,7 +89,7 @@ _POSTPONE = PreparedStatement(
 
 
 async def any_due(work: Work) -> bool:
-    """Whether an event is due."""
+    """True when an event is due."""
     return await _ANY_DUE.first(work, {}) is not None
 
 
@@ -116,7 +116,7 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
 
 
 def backoff(attempts: int) -> timedelta:
-    """How long an event waits after so many failed attempts."""
+    """The time an event waits after so many failed attempts."""
     return min(LONGEST_BACKOFF, timedelta(seconds=2**attempts))
 
 
@@ -164,7 +164,7 @@ async def _answer(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber)
 
 
 def _matches(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> bool:
-    """Whether the trigger matches the event, as far as that is known without the database.
+    """True when the trigger matches the event, as far as that is known without the database.
 
     Raises BindingError when a filter cannot be evaluated.
     """
@@ -176,7 +176,7 @@ def _matches(event: TriggerEvent, subscriber: Subscriber, now: datetime) -> bool
 
 
 def _is_kept(event: TriggerEvent, subscriber: Subscriber) -> bool:
-    """Whether the change starts no run now, but may lead to one later."""
+    """True when the change starts no run now, but may lead to one later."""
     dated = subscriber.kind is TriggerKind.RECORD_DATE_REACHED
     return event.kind == EventKind.RECORD_CHANGED and (dated or subscriber.debounces)
 

@@ -33,7 +33,7 @@ from runtime.schema import Timestamp
 from runtime.timestamps import wire_timestamp
 
 SHORTLY = timedelta(minutes=1)
-"""A run that sets a date at most this far ahead counts as what led to the run of that date."""
+"""A run leads to the run of a date that it sets at most this far ahead."""
 
 _table = automation_subscription.c
 _LOCK = PreparedStatement(
@@ -107,14 +107,14 @@ async def _start(
 
 
 async def _watch(work: UnitOfWork, subscriber: Subscriber, database_id: Id) -> DateWatch | None:
-    """What the trigger watches; None when the field is gone, or holds no dates any more."""
+    """The watch of the trigger; None when the field is gone, or holds no dates any more."""
     field_key = subscriber.config["fieldKey"]
     kind = await field_kind(work, subscriber.workspace_id, database_id, field_key)
     return DateWatch.of(subscriber.config, kind)
 
 
 async def _chain(work: UnitOfWork, event: TriggerEvent, record_id: Id, due: datetime) -> list[Id]:
-    """The runs that led to a date: those of the record's last change, if it came shortly before."""
+    """The runs that led to a date by the record's last change, if it came shortly before."""
     last = last_change(event.workspace_id, record_id).subquery("last")
     run = automation_run.c
     found = await work.first(

@@ -84,7 +84,7 @@ async def _notify_authors(  # the parts of one notice
     body: str,
     period: str,
 ) -> None:
-    """Notify those who wrote the automation's versions, at most once a period."""
+    """Notify the authors of the automation's versions, at most once a period."""
     of_automation = (
         automation_version.c.workspace_id == subscriber.workspace_id,
         automation_version.c.automation_id == subscriber.automation_id,

@@ -1,4 +1,4 @@
-"""Which automations subscribe to an event and may run now."""
+"""The automations that subscribe to an event and may run now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ class Subscriber:
 
     @property
     def debounces(self) -> bool:
-        """Whether changes of a record are merged for `debounceSeconds` before a run starts."""
+        """True when changes of a record are merged for `debounceSeconds` before a run starts."""
         return bool(self.config.get("debounceSeconds"))
 
 
 class Subscription(Protocol):
-    """What a subscription names: an automation, and the events it is for."""
+    """The names in a subscription: an automation, and the events it is for."""
 
     @property
     def automation_id(self) -> Id: ...

@@ -1,4 +1,4 @@
-"""Asking those who may decide an approval, and reminding them."""
+"""Requests to the people who may decide an approval, and reminders."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ async def ask(work: UnitOfWork, request: Request) -> None:
 
 
 async def remind(work: UnitOfWork, request: Request, number: int) -> bool:
-    """Notify those who have not decided again. Returns False when the wait is over."""
+    """Notify again everyone who has not decided. Returns False when the wait is over."""
     return await _notify_approvers(work, request, f"reminded/{number}")
 
 

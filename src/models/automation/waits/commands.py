@@ -186,7 +186,7 @@ async def _keep_early(
 
 
 def _has_url(graph: RunGraph, node_id: str) -> bool:
-    """Whether a URL may resume the node, as far as that is certain before it waits."""
+    """True when a URL may resume the node, as far as that is certain before it waits."""
     waits = graph.nodes.get(node_id, {}).get("kind") == NodeKind.WAIT_EVENT
     return waits and graph.parameters(node_id).get("resumeUrl") is not False
 
@@ -269,7 +269,7 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequ
 
 
 def _passes(wait: RunWait, response: Response, found: dict[str, Resolution]) -> bool:
-    """Whether a wait lets the event through; the resolution is the same for all that do."""
+    """True when a wait lets the event through; the resolution is the same for all that do."""
     try:
         resolution = resolve(wait.kind, wait.terms, None, (), response)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""What is sent to waiting nodes (decisions C17)."""
+"""The data sent to waiting nodes (decisions C17)."""
 
 from typing import Annotated, Literal
 
@@ -37,6 +37,6 @@ class PublishEvent(Input):
 
 
 class Resumed(Shape):
-    """How many waiting nodes go on; one that does not wait yet will go on when it would."""
+    """`resumed` waiting nodes go on; one that does not wait yet will go on when it would."""
 
     resumed: int

@@ -187,7 +187,7 @@ def read_responses(row: Responded) -> list[Response]:
 
 
 def read_resolution(row: RunWait) -> Resolution | None:
-    """How a wait has ended; None while it goes on."""
+    """The end of a wait; None while it goes on."""
     if row.outcome is None:
         return None
     assert row.output is not None, "a resolution has both"

@@ -106,7 +106,7 @@ async def find_hook(work: UnitOfWork, token: str) -> Hook:
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """How far a run is; `response` is the output of its respond node, once one has run."""
+    """The state of a run; `response` is the output of its respond node, once one has run."""
 
     status: RunStatus
     output: JsonObject | None

@@ -1,4 +1,4 @@
-"""What a webhook answers by itself."""
+"""The answers that a webhook gives by itself."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from models.core.base import Id, Shape
 
 
 class WebhookReceiptBody(Shape):
-    """What came of a call: the run it started, or why it started none.
+    """The result of a call: the run it started, or why it started none.
 
     With `duplicate` the run was started by an earlier call; it has no status once it is gone.
     """

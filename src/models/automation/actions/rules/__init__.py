@@ -1,1 +1,1 @@
-"""What an action can do, and what is wrong with its config."""
+"""The things an action can do, and the problems of its config."""

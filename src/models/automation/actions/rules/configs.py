@@ -166,8 +166,8 @@ CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
 def parts_of(kind: ActionKind, config: JsonObject) -> list[tuple[str, ActionKind, JsonObject]]:
     """The configs an action consists of, each with its path, kind and parameters.
 
-    Of a sequence also those of its steps, with their inputs laid over; what has no readable shape
-    is left out, and so are more steps than it may have.
+    Of a sequence also the configs of its steps, with their inputs laid over; what has no readable
+    shape is left out, and so are more steps than it may have.
     """
     parameters = {key: value for key, value in config.items() if key != "kind"}
     parts: list[tuple[str, ActionKind, JsonObject]] = [("", kind, parameters)]

@@ -1,4 +1,4 @@
-"""Where the secret of a webhook is kept."""
+"""The place where the secret of a webhook is kept."""
 
 from models.core.base import Id
 

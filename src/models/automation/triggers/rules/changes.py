@@ -48,7 +48,7 @@ def _with_keys(change: JsonObject, keys: Iterable[str]) -> JsonObject:
 
 
 def changes_anything(change: JsonObject) -> bool:
-    """Whether the record differs from before. Merged changes may undo each other."""
+    """True when the record differs from before. Merged changes may undo each other."""
     before, record = change["before"], change["record"]
     moved = before is None or bool(change["gone"]) or before["archived"] != record["archived"]
     return moved or bool(change["changedKeys"])

@@ -1,4 +1,4 @@
-"""When a date in a record is due: the field's value and an offset, in a time zone (decisions C7).
+"""Due times of dates in records: the field's value and an offset, in a time zone (decisions C7).
 
 A date without a time means midnight of that day in the time zone. Its offset is added in local
 time, so that 540 minutes are nine o'clock on every day of the year. A local time that the clocks
@@ -20,12 +20,12 @@ MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 _MARGIN = timedelta(days=2)
 """More than any zone's distance from UTC, on both sides."""
 LONGEST_WINDOW = timedelta(days=400)
-"""How far back a poll looks for dates. Older dates start no run."""
+"""The farthest a poll looks back for dates. Older dates start no run."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateWatch:
-    """What a `record_date_reached` trigger waits for, in a field of this kind."""
+    """The dates that a `record_date_reached` trigger waits for, in a field of this kind."""
 
     field_key: str
     kind: FieldKind
@@ -34,7 +34,7 @@ class DateWatch:
 
     @classmethod
     def of(cls, trigger_config: JsonObject, kind: FieldKind | None) -> "DateWatch | None":
-        """What a config says of a field of this kind; None when the field is gone, or no date."""
+        """The watch of a field of this kind; None when the field is gone, or no date."""
         if kind not in MOMENT_KINDS:
             return None
         offset = timedelta(minutes=trigger_config["offsetMinutes"])
@@ -45,7 +45,7 @@ class DateWatch:
         return self.kind is FieldKind.DATE
 
     def due(self, value: Any) -> datetime | None:
-        """When this value of the field is due; None for no value, or one beyond the calendar."""
+        """The time this value of the field is due; None without one, or beyond the calendar."""
         if not isinstance(value, str):
             return None
         try:
@@ -56,7 +56,7 @@ class DateWatch:
             return None
 
     def due_of(self, record: JsonObject | None) -> datetime | None:
-        """When a record as the API shows it is due; never while it is archived."""
+        """The time a record as the API shows it is due; None while it is archived."""
         if record is None or record["archived"]:
             return None
         part = "data" if self.kind in DATE_KINDS else "system"
@@ -67,7 +67,7 @@ class DateWatch:
         return [day for day in self._near(after, until) if after < self._due_on(day) <= until]
 
     def next_day(self, after: datetime) -> datetime | None:
-        """When the next day becomes due."""
+        """The time at which the next day becomes due."""
         near = self._near(after, after + _MARGIN)
         return min((due for due in map(self._due_on, near) if due > after), default=None)
 

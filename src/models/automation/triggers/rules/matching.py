@@ -1,4 +1,4 @@
-"""Whether a trigger matches an event that it subscribes to (decisions C7)."""
+"""Matching of triggers with the events that they subscribe to (decisions C7)."""
 
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, Asked, passes
 from models.automation.automations.rules.triggers.kinds import TriggerKind
@@ -8,7 +8,7 @@ from models.core.expressions.rules.errors import BindingError
 
 
 def matches_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool:
-    """Whether a trigger on records matches a change.
+    """True when a trigger on records matches a change.
 
     Raises BindingError when its filter cannot be evaluated.
     """
@@ -23,7 +23,7 @@ def matches_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool
 
 
 def touches(config: JsonObject, change: JsonObject) -> bool:
-    """Whether a field changed that `fieldKeys` names; without `fieldKeys`, any field counts."""
+    """True when a field changed that `fieldKeys` names; without `fieldKeys`, any field counts."""
     wanted = config.get("fieldKeys")
     return not wanted or not set(wanted).isdisjoint(change["changedKeys"])
 
@@ -35,7 +35,7 @@ def _begins_to_match(given: object, change: JsonObject, asked: Asked) -> bool:
 
 
 def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
-    """Whether a record matched before; if the filter fails on it, it did not."""
+    """True when a record matched before; if the filter fails on it, it did not."""
     if before is None:
         return False
     try:
@@ -45,7 +45,7 @@ def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
 
 
 def matches_event(config: JsonObject, subject_id: Id, payload: JsonObject) -> bool:
-    """Whether a trigger matches an event that is no change of a record."""
+    """True when a trigger matches an event that is no change of a record."""
     match config["kind"]:
         case TriggerKind.BUTTON_PRESSED:
             return bool(payload["fieldKey"] == config["fieldKey"])

@@ -14,7 +14,7 @@ from models.core.base import Id, JsonObject
 
 
 def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
-    """Whether the actor is one of those whose decision the node asks for."""
+    """True when the node asks for the decision of the actor."""
     return actor.user_id in config.assignees or actor.role is config.role
 
 
@@ -30,7 +30,7 @@ def decide(
 ) -> Resolution | None:
     """The resolution of an approval by a decision and the earlier ones; None while more are needed.
 
-    A rejection needs no answers, an approval needs those that are required. Raises OwnRunError,
+    A rejection needs no answers, an approval needs the required ones. Raises OwnRunError,
     DecidedAlreadyError and ValidationError.
     """
     if not terms.allow_self and starter is not None and response.user_id == str(starter):
@@ -68,7 +68,7 @@ def decided(last: Response | None, decisions: Sequence[Response]) -> JsonObject:
 
 
 def shown(decisions: Sequence[Response]) -> list[JsonObject]:
-    """Who decided what, oldest first."""
+    """The decision of each person, oldest first."""
     return [
         {"userId": one.user_id, "decision": one.decision, "comment": one.comment, "at": one.at}
         for one in decisions

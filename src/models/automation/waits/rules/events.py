@@ -1,4 +1,4 @@
-"""Which data resolves a wait_event node (decisions C8)."""
+"""The data that resolves a wait_event node (decisions C8)."""
 
 from models.automation.automations.rules.graph.configs import WaitEventConfig
 from models.automation.automations.rules.graph.configs.waits import event_filter

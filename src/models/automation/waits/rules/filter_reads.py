@@ -1,4 +1,4 @@
-"""What the filter of a node that waits for an event reads of its run (decisions C11).
+"""Data that the filter of a node waiting for an event reads of its run (decisions C11).
 
 It is taken when the node begins to wait, so that an event that meets very many of them needs no
 more than their rows.
@@ -15,7 +15,7 @@ from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.reads import Paths, part
 
 MAX_BYTES = 16 * 1024
-"""What one filter may read of its run, as JSON."""
+"""The most that one filter may read of its run, as JSON."""
 
 
 def run_reads(text: str) -> dict[str, Paths]:

@@ -19,17 +19,17 @@ class Response:
 
     @property
     def by_url(self) -> bool:
-        """Whether it came by a resume URL."""
+        """True when it came by a resume URL."""
         return self.user_id is None and self.event_id is None
 
     def repeats(self, other: "Response") -> bool:
-        """Whether this is the other response sent again."""
+        """True when this is the other response sent again."""
         return replace(self, at=other.at, event_id=other.event_id) == other
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a wait ends: the outcome that edges are followed by, and the node's output."""
+    """The end of a wait: the outcome that edges are followed by, and the node's output."""
 
     outcome: str
     output: JsonObject

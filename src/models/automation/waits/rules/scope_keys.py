@@ -10,7 +10,7 @@ _INDEX = re.compile(r"0|[1-9]\d{0,5}")
 
 
 def is_scope_of(plan: Plan, node_id: str, scope_key: str) -> bool:
-    """Whether a node of the plan can run in this scope."""
+    """True when a node of the plan can run in this scope."""
     around = _around(plan, node_id)
     steps = scope_key.split("/") if scope_key else []
     if len(steps) != len(around):

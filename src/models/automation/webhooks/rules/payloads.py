@@ -51,7 +51,7 @@ def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
 
 
 def _safe_headers(webhook: Webhook, delivery: Delivery) -> JsonObject:
-    """The headers without those that are, or look like, credentials and signatures."""
+    """The headers, except credentials, signatures and headers that look like them."""
     hidden = {SECRET_HEADER.lower(), (webhook.header or "").lower()}
     hidden.add((webhook.signing.header or "").lower())
     headers: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Which calls start a run: those that match the filter, and are no repetition."""
+"""The calls that start a run: they match the filter, and are no repetition."""
 
 import json
 from datetime import datetime
@@ -17,11 +17,11 @@ _BY_DEFAULT = (
     Deduplication(source="header", name="webhook-id"),
     Deduplication(source="header", name="idempotency-key"),
 )
-"""What makes a message unique by Standard Webhooks, and a request by the Idempotency-Key draft."""
+"""Headers unique to a message by Standard Webhooks, to a request by the Idempotency-Key draft."""
 
 
 def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
-    """Whether the filter matches the payload, which it reads as `trigger`.
+    """True when the filter matches the payload, which it reads as `trigger`.
 
     An expression that fails on it, such as one that reads a key it does not have, does not hold.
     """
@@ -36,7 +36,7 @@ def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
 
 
 def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
-    """How calls are deduplicated: as configured, or else by a standard header of the call."""
+    """The deduplication of calls: as configured, or else by a standard header of the call."""
     given = (how for how in _BY_DEFAULT if delivery.header(str(how.name)))
     return webhook.dedupe or next(given, None)
 
@@ -56,7 +56,7 @@ def call_key(how: Deduplication, delivery: Delivery, payload: JsonObject) -> byt
 
 
 def _value_at(path: str, payload: JsonObject) -> Any:
-    """Where a path leads: from `trigger`, as in filters, from the payload, or from its body."""
+    """The value at a path: from `trigger`, as in filters, from the payload, or from its body."""
     roots = ({"trigger": payload}, payload, payload["body"])
     found = (compile_path(path).get(root) for root in roots)
     return next((value for value in found if value not in (None, [])), None)

@@ -14,12 +14,12 @@ from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER,
 from models.automation.webhooks.rules.delivery import Delivery
 
 _SCHEME = re.compile(r"\A(?:sha256|v[0-9])=")
-"""What some senders write before the signature; base64 may end like it."""
+"""The prefix some senders write before the signature; base64 may end like it."""
 _LONGEST_TIMESTAMP = 12
 
 
 def is_genuine(webhook: Webhook, secrets: Sequence[str], delivery: Delivery, now: datetime) -> bool:
-    """Whether the call is verified by one of the secrets; with the auth `none` every call is."""
+    """True when one of the secrets verifies the call; with the auth `none` every call passes."""
     if webhook.auth == "none":
         return True
     if webhook.auth == "basic":
@@ -74,7 +74,7 @@ def _read(signature: Signature, delivery: Delivery, value: str) -> tuple[str | N
 
 
 def _is_timely(timestamp: str | None, signature: Signature, now: datetime) -> bool:
-    """Whether seconds since the epoch lie within the tolerance, both ways."""
+    """True when seconds since the epoch lie within the tolerance, both ways."""
     if timestamp is None or len(timestamp) > _LONGEST_TIMESTAMP:
         return False
     if not (timestamp.isascii() and timestamp.isdigit()):
@@ -114,5 +114,5 @@ def _shown(delivery: Delivery, header: str) -> list[bytes]:
 
 
 def _any_equal(expected: Sequence[bytes], given: Sequence[bytes]) -> bool:
-    """Whether a given signature is an expected one. Every pair is compared, in constant time."""
+    """True when a given signature is an expected one. Every pair is compared, in constant time."""
     return any([hmac.compare_digest(one, other) for one in expected for other in given])  # noqa: C419

@@ -15,7 +15,7 @@ from runtime.ids import parse_id
 
 
 class Noun(StrEnum):
-    """What a graph or a trigger can refer to by id, besides databases."""
+    """A kind of thing that a graph or a trigger can refer to by id, besides databases."""
 
     ACTION = "action"
     AUTOMATION = "automation"
@@ -29,7 +29,7 @@ class Noun(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceCatalog:
-    """What exists in the workspace, by canonical id. `automation_id` is the graph's automation."""
+    """The things in the workspace, by canonical id. `automation_id` is the graph's automation."""
 
     automation_id: str | None = None
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class ReferenceCatalog:
     """The names of existing secrets, of those a graph or its trigger refers to."""
 
     def has(self, noun: Noun, id_: str) -> bool:
-        """Whether the workspace has it, outside the trash."""
+        """True when the workspace has it, outside the trash."""
         return id_.lower() in self.existing.get(noun, frozenset())
 
 
@@ -85,7 +85,7 @@ def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
 
 
 def named_by_author(graph: Graph) -> frozenset[tuple[Noun, Id]]:
-    """What the author of a graph must see to name it: connections and endpoints."""
+    """The connections and endpoints a graph names, which its author must see."""
     found: set[tuple[Noun, Id]] = set()
     for node in graph.nodes:
         name = NAMED.get(node.kind)

@@ -34,7 +34,7 @@ def field_problems(
 def _records(
     graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[tuple[tuple[str, ...], Collection[str]]]:
-    """Where records stand whose fields are known."""
+    """The paths of records whose fields are known, with their fields."""
     fields = _fields(trigger_config, catalog)
     if fields is not None and trigger_config.get("kind") != "time_entry_completed":
         yield ("trigger", "record"), fields

@@ -37,7 +37,7 @@ class NodeKind(StrEnum):
 
 
 class CostClass(StrEnum):
-    """How a node is executed, chosen by its kind and never by the author (decisions D2)."""
+    """The way a node is executed, chosen by its kind and never by the author (decisions D2)."""
 
     QUICK = "quick"
     """One local activity: one database transaction."""
@@ -70,14 +70,14 @@ class EdgeOutcome(StrEnum):
 
 
 class OnError(StrEnum):
-    """What an unhandled node failure does to the branches beside it."""
+    """The effect of an unhandled node failure on the branches beside it."""
 
     STOP = "stop"
     CONTINUE = "continue"
 
 
 class JoinMode(StrEnum):
-    """How many taken edges a join waits for."""
+    """The number of taken edges a join waits for."""
 
     ALL = "all"
     """Every incoming edge resolved, at least one taken: the rule of every other node."""
@@ -139,7 +139,7 @@ NODE_KINDS: Mapping[NodeKind, NodeKindSpec] = MappingProxyType(
 
 
 def is_loop(kind: str) -> bool:
-    """Whether a kind repeats a body."""
+    """True when a kind repeats a body."""
     return kind in NODE_KINDS and NODE_KINDS[NodeKind(kind)].cost is CostClass.LOOP
 
 

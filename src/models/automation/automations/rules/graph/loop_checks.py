@@ -52,7 +52,7 @@ def _ends(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> list[str]:
 
 
 def _crossing(edge: GraphEdge, home: Home) -> tuple[str, str] | None:
-    """What is wrong with an edge between two scopes: only `item` leads into a body, none out."""
+    """The problem of an edge between two scopes: only `item` leads into a body, none out."""
     source, target = edge.source, edge.target
     inner = source if edge.outcome == EdgeOutcome.ITEM else home[source]
     if home[target] == inner:

@@ -40,7 +40,7 @@ def leading(edges: Iterable[Edge]) -> dict[str, list[str]]:
 
 
 def reached(start: Iterable[str], steps: Mapping[str, Sequence[str]]) -> dict[str, None]:
-    """The nodes that can be reached, those of the start included."""
+    """The nodes that can be reached, the start included."""
     found = dict.fromkeys(start)
     waiting = list(found)
     while waiting:

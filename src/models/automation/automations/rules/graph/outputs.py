@@ -19,7 +19,7 @@ class Output:
     """The keys of an output, each with the JSON Schema of its value.
 
     With `open` there are others, which depend on more than the kind. `written` names the parameter
-    whose keys are those of the output.
+    whose keys are the keys of the output.
     """
 
     says: str = ""
@@ -129,7 +129,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
 }
 
 AFTER_FAILURE = ("error", "errorCode")
-"""The keys of a node that failed, in place of those of its output."""
+"""The keys of a node that failed, in place of the keys of its output."""
 SIMULATED = "simulated"
 """The output of a node with side effects in a simulated test run: true under this key."""
 

@@ -129,7 +129,7 @@ def _named(value: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
 
 
 def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
-    """What is wrong with a filter, its bound operands aside."""
+    """The problems of a filter, its bound operands aside."""
     if is_binding(tree):
         return
     if not (isinstance(tree, dict) and holds_binding(tree)):

@@ -43,7 +43,7 @@ Delay = Annotated[Number, Field(ge=0, le=MAX_SECONDS)]
 
 
 class Position(Input):
-    """Where an editor draws it."""
+    """The point at which an editor draws it."""
 
     x: Number
     y: Number
@@ -92,7 +92,7 @@ class GraphNode(Input, AbsentNotNull):
 
 
 class GraphEdge(Input, AbsentNotNull):
-    """What follows a node that ends with an outcome; `always` whenever it completes."""
+    """A way on from a node that ends with an outcome; `always` whenever it completes."""
 
     id: ItemId | None = None
     source: Annotated[str, Field(alias="from", max_length=64)]

@@ -110,7 +110,7 @@ class TemplateBinding(_Binding):
 
 
 class ExpressionBinding(_Binding):
-    """What a CEL expression gives."""
+    """The result of a CEL expression."""
 
     model_config = example({"type": "expression", "value": "double(trigger.price) * 1.19"})
 

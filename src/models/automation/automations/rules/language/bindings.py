@@ -52,7 +52,7 @@ INDEX = "$index"
 
 @dataclass(frozen=True, slots=True)
 class BindingContext:
-    """What a node can read, as JSON values: outputs by node id, the run, and the loop's item.
+    """The JSON values a node can read: outputs by node id, the run, and the loop's item.
 
     Only a node that `sends_secrets` may name them, and what it gets are their marks; no expression
     reads them.
@@ -79,7 +79,7 @@ class BindingContext:
 
 
 def is_binding(value: Any) -> bool:
-    """Whether a JSON value is a binding rather than plain data."""
+    """True when a JSON value is a binding rather than plain data."""
     return (
         isinstance(value, dict)
         and len(value) == 2
@@ -156,7 +156,7 @@ def without_literals(value: Any, depth: int = 0) -> Any:
 
 
 def holds_binding(value: Any, depth: int = 0) -> bool:
-    """Whether there is a binding anywhere in a value."""
+    """True when there is a binding anywhere in a value."""
     check_depth(depth)
     if is_binding(value):
         return True

@@ -11,7 +11,7 @@ _WRITTEN_OUT = frozenset({BindingType.LITERAL, BindingType.TEMPLATE, BindingType
 
 
 def written(value: Any) -> Iterator[tuple[Place, Any]]:
-    """What is written out in a value that may be a binding."""
+    """The parts that are written out in a value that may be a binding."""
     if not is_binding(value):
         yield from as_it_is(value)
     elif value["type"] in _WRITTEN_OUT and value["value"] is not None:

@@ -32,7 +32,7 @@ class PathLeaf:
     zone: ZoneInfo
 
     def holds(self, variables: Mapping[str, Any], now: datetime) -> bool:
-        """Whether it holds for the variables now.
+        """True when it holds for the variables now.
 
         Raises BindingError for an operand that cannot be read, and for data too large to search.
         """
@@ -44,7 +44,10 @@ class PathLeaf:
 
 
 def matches(tree: Any, variables: Mapping[str, Any], now: datetime) -> bool:
-    """Whether the variables satisfy the filter now. Raises BindingError for a tree that is none."""
+    """True when the variables satisfy the filter now.
+
+    Raises BindingError for a tree that is none.
+    """
     try:
         read = read_tree(tree, read_path_leaf)
     except FilterError as error:
@@ -54,7 +57,7 @@ def matches(tree: Any, variables: Mapping[str, Any], now: datetime) -> bool:
 
 
 def filter_problems(tree: Any, variables: Collection[str] = VARIABLES) -> Iterator[tuple[str, str]]:
-    """What is wrong with a filter, each as path and sentence, before any value is known.
+    """The problems of a filter, each as path and sentence, before any value is known.
 
     Paths begin with one of the variables.
     """

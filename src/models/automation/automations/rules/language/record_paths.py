@@ -11,7 +11,7 @@ from models.automation.automations.rules.graph.kinds import shorten
 from models.core.expressions.rules.cel_text import paths, tokens
 
 VALUES = frozenset({"data", "relations", "related", "computed", "system"})
-"""The parts of a record whose keys are those of fields."""
+"""The parts of a record whose keys are field keys."""
 RECORD = VALUES | {
     *("id", "workspaceId", "databaseId", "contentSurfaceId", "title", "archived", "omittedKeys"),
     *("createdByUserId", "updatedByUserId", "createdAt", "updatedAt"),
@@ -75,7 +75,7 @@ def _asks(read: list[str]) -> bool:
 
 
 def _may_be_bound(variable: str, read: list[str]) -> bool:
-    """Whether it stands where a macro has the name of its element: `list.exists(record, …)`."""
+    """True when it stands where a macro has the name of its element: `list.exists(record, …)`."""
     return ("(", variable, ",") in zip(read, read[1:], read[2:], strict=False)
 
 

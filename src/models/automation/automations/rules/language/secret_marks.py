@@ -13,7 +13,7 @@ SECRETS_LEAVE = "Only nodes and steps that call or write to somebody outside may
 
 
 class SecretMark(str):
-    """What a run shows in place of a secret.
+    """The text a run shows in place of a secret.
 
     The effect that sends it puts the value there. Data cannot forge a mark: its text alone is none.
     """

@@ -1,4 +1,4 @@
-"""What a config reads of a run, found by reading the config alone (decisions C8)."""
+"""The values of a run that a config reads, found in the config alone (decisions C8)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -117,7 +117,7 @@ def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _key_of(own: str) -> "_Reads":
-    """How a binding reads whose path begins with a key of `own`."""
+    """A reader of bindings whose path begins with a key of `own`."""
 
     def read(text: str, variable: str) -> frozenset[str] | None:
         if variable != own:

@@ -1,4 +1,4 @@
-"""Which scopes a node sees: its own iteration, those around it, the root (decisions C8).
+"""The scopes a node sees: its own iteration, those around it, the root (decisions C8).
 
 Standard library only.
 """
@@ -38,5 +38,5 @@ def loop_of(scope_key: str) -> NodeRef:
 
 
 def index_of(scope_key: str) -> int:
-    """Which iteration a scope other than the root is."""
+    """The index of the iteration that a scope other than the root is."""
     return int(scope_key.rpartition(":")[2])

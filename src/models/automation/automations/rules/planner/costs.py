@@ -1,4 +1,4 @@
-"""How each node of a plan is executed (decisions D2): a loop costs what its body costs.
+"""The way each node of a plan is executed (decisions D2): a loop costs what its body costs.
 
 Standard library only.
 """

@@ -198,7 +198,7 @@ def _with_loops(named: frozenset[str], home: Mapping[str, str]) -> frozenset[str
 
 
 def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[str, list[str]]:
-    """Where each scope begins, by scope key: at a start, or at the loop that leads to it."""
+    """The nodes at which each scope begins, by scope key: starts, or loops that lead to one."""
     whole = set(starts)
     places: dict[str, list[str]] = {ROOT: []}
     for node_id, scope_key in starts:
@@ -215,7 +215,7 @@ def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[
 
 
 def _first(begins: Sequence[str], steps: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Of several beginnings, those that no other one leads to."""
+    """The beginnings that no other one leads to."""
     later = {node_id for begin in begins for node_id in reached(steps.get(begin, ()), steps)}
     return tuple(dict.fromkeys(begin for begin in begins if begin not in later))
 

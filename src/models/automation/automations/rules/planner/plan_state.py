@@ -1,4 +1,4 @@
-"""How far a plan has been executed: its planner, and what the planner's commands add up to.
+"""The progress of a plan's execution: its planner, and the sum of the planner's commands.
 
 The workflow holds a plan state, and so does the worker that executes a batch of quick nodes. Fed
 the same events in the same order, the two are equal. Standard library only.
@@ -21,7 +21,7 @@ from models.automation.automations.rules.planner.scope_state import LoopState
 
 
 class PlanState:
-    """Where a run stands. `applied` counts its events, so that two states can be compared.
+    """The progress of a run. `applied` counts its events, so that two states can be compared.
 
     Nodes that were skipped are kept for the root alone. In an iteration they are the nodes of the
     body that have no row once it has ended, so that memory does not grow with iterations.
@@ -44,7 +44,7 @@ class PlanState:
         return self._planner.active
 
     def iterations(self, ref: NodeRef) -> LoopState | None:
-        """How far a loop has come; None unless its iterations are part of this plan state."""
+        """The progress of a loop; None unless its iterations are part of this plan state."""
         return self._planner.iterations(ref)
 
     def apply(self, event: Event) -> None:

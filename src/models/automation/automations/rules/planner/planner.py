@@ -1,4 +1,4 @@
-"""Which nodes of a run are next: a pure machine, state x event -> commands (decisions C8).
+"""The next nodes of a run: a pure machine, state x event -> commands (decisions C8).
 
 Dead-path elimination: a node runs once per scope when all its incoming edges are resolved and at
 least one was taken; when none was, it is skipped. The workflow carries the commands out and feeds
@@ -72,7 +72,7 @@ class Planner:
         return self._ended
 
     def iterations(self, ref: NodeRef) -> LoopState | None:
-        """How far the iterations of a loop have come; None unless they run here."""
+        """The progress of a loop's iterations; None unless they run here."""
         return self._loops.get(ref)
 
     def begin(self) -> tuple[Command, ...]:
@@ -81,7 +81,7 @@ class Planner:
         return self._settle()
 
     def apply(self, event: Event) -> tuple[Command, ...]:
-        """What follows from an event; nothing when it is late or about an unknown node."""
+        """The commands that follow from an event; none when it is late or about an unknown node."""
         if self._ended:
             return ()
         if isinstance(event, RunCancelled):
@@ -116,7 +116,7 @@ class Planner:
         self._end_run(EndRun(event.succeeded, None if event.succeeded else event.ref, event.ref))
 
     def _runs_elsewhere(self, ref: NodeRef) -> bool:
-        """Whether a loop around the node is active whose iterations do not run here."""
+        """True when a loop around the node is active whose iterations do not run here."""
         loop = ref.loop
         while loop is not None:
             if loop in self._active:
@@ -142,7 +142,7 @@ class Planner:
         return commands
 
     def _holds(self, scope: ScopeState) -> bool:
-        """Whether the scope is still open: a loop that ended early closes its iterations."""
+        """True while the scope is open: a loop that ended early closes its iterations."""
         while scope.loop is not None:
             if scope.loop.closing or self._loops.get(scope.loop.ref) is not scope.loop:
                 return False

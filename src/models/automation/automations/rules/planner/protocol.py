@@ -1,4 +1,4 @@
-"""What the planner and the workflow say to each other: commands out, events in.
+"""The messages between the planner and the workflow: commands out, events in.
 
 Standard library only.
 """
@@ -27,7 +27,7 @@ class NodeRef:
 
     @property
     def iterations(self) -> str:
-        """What the scope keys of this loop's iterations, and of all inside them, begin with."""
+        """The prefix of the scope keys of this loop's iterations, and of all inside them."""
         return f"{self.scope_key}/{self.node_id}:".removeprefix("/")
 
 

@@ -19,14 +19,14 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a node ended, as far as edges ask for it."""
+    """The end of a node, as far as edges ask for it."""
 
     how: How
     outcome: str = EdgeOutcome.ALWAYS
     case_key: str | None = None
 
     def takes(self, edge: PlanEdge) -> bool:
-        """Whether an edge is taken: `always` on success only, `finally` never after a skip.
+        """True when an edge is taken: `always` on success only, `finally` never after a skip.
 
         A node that timed out takes neither `always` nor `success`.
         """
@@ -73,12 +73,12 @@ class LoopState:
     more: bool = False
     open: int = 0
     asked: bool = False
-    """Whether the decision on the next iteration is pending."""
+    """True while the decision on the next iteration is pending."""
     closing: bool = False
     """Its iterations are over; its own ending is not reported yet."""
     failed: NodeRef | None = None
 
     @property
     def ended(self) -> int:
-        """How many iterations are over."""
+        """The number of iterations that are over."""
         return self.opened - self.open

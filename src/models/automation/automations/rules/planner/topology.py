@@ -1,4 +1,4 @@
-"""What the planner looks up about a plan: ways out of a node, and the loop a node belongs to.
+"""The planner's view of a plan: ways out of a node, and the loop a node belongs to.
 
 Standard library only; every sequence is sorted, so that equal plans give equal orders.
 """
@@ -29,7 +29,7 @@ class Topology:
     """Nodes that begin with the scope: the plan's entries, or the targets of `item`."""
 
     def handles_failure(self, node_id: str) -> bool:
-        """Whether an edge leads on from the node's failure, so that it fails nothing else."""
+        """True when an edge leads on from the node's failure, so that it fails nothing else."""
         return any(edge.outcome in _ON_FAILURE for edge in self.ways_out[node_id])
 
 

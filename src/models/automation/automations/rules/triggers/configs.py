@@ -58,12 +58,12 @@ def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
 
 
 def read_trigger(stored: JsonObject) -> TriggerConfig:
-    """What `parse_trigger_config` stored."""
+    """Read a config that `parse_trigger_config` stored."""
     return _ADAPTER.validate_python(stored)
 
 
 def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
-    """Why an automation with this trigger cannot be published, as far as the config tells."""
+    """Reasons not to publish an automation with this trigger, as far as the config tells."""
     for path, message in (*_kind_problems(trigger), *_missing_keys(trigger)):
         yield Detail(f"triggerConfig.{path}" if path else "triggerConfig", message)
     expression = trigger.concurrency and trigger.concurrency.key_expression

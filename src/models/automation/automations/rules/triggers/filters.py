@@ -29,12 +29,12 @@ from models.data.records.rules.query.filters import FieldLeaves, Leaf
 from models.data.records.rules.query.memory import has_form, leaf_holds
 
 CHANGE = ("record", "before", "changedKeys", "actor", "trigger")
-"""What the filter of a change may speak of."""
+"""The variables that the filter of a change may read."""
 STATE = ("record",)
-"""What the filter of a state may speak of, for it is asked before and after a change."""
+"""The variable that the filter of a state may read, for it is asked before and after a change."""
 
 _VALUES = ("system", "computed", "relations", "data")
-"""Where a record holds the values of its fields."""
+"""The parts of a record that hold the values of its fields."""
 
 _ENVIRONMENTS: dict[tuple[str, ...], Any] = {
     given: environment(dict.fromkeys(given, Type.ANY)) for given in (CHANGE, STATE)
@@ -48,14 +48,14 @@ _Leaf = Leaf | PathLeaf
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a filter is asked with: the fields of the database, and the time."""
+    """The facts a filter is asked with: the fields of the database, and the time."""
 
     fields: FieldSpecs
     now: datetime
 
 
 def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What keeps a filter from being evaluated, as far as it tells without data: path, sentence."""
+    """Reasons why a filter cannot be evaluated, as far as it tells without data: path, sentence."""
     if isinstance(given, str):
         try:
             if _program(given, variables)[0].type not in {"BOOL", "DYN"}:
@@ -69,7 +69,7 @@ def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[st
 def field_problems(
     given: Any, variables: tuple[str, ...], fields: FieldSpecs
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the fields a filter names, given those there are: path, sentence."""
+    """The problems of the fields a filter names, given those there are: path, sentence."""
     if isinstance(given, str):
         yield from (("filter", message) for message in never_there(given, variables, fields))
     elif given is not None and not any(filter_is_wrong(given, variables)):
@@ -114,7 +114,7 @@ _UNKNOWN: AllOf[_Leaf] = AllOf(())
 
 
 def _first_name(name: Any) -> str | None:
-    """What a path begins with; None for what is no path."""
+    """The first name of a path; None for what is no path."""
     try:
         return compile_path(name).split()[0] if isinstance(name, str) else None
     except BindingError:
@@ -124,7 +124,7 @@ def _first_name(name: Any) -> str | None:
 def passes(
     given: Any, variables: tuple[str, ...], payload: Mapping[str, Any], asked: Asked
 ) -> bool:
-    """Whether a payload satisfies a filter; without one everything does.
+    """True when a payload satisfies a filter; without one everything does.
 
     Raises BindingError for every error of the evaluation, an exceeded budget included.
     """

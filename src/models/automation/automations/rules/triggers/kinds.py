@@ -45,7 +45,7 @@ References = Annotated[list[Reference], Field(min_length=1, max_length=100)]
 
 
 class Concurrency(Input, AbsentNotNull):
-    """How many runs of one automation, or of one key, go at a time."""
+    """The limit of runs of one automation, or of one key, that go at a time."""
 
     limit: Annotated[int, Field(ge=1, le=1_000)]
     key_expression: CelExpression | None = None
@@ -94,7 +94,7 @@ class ScheduleTrigger(_Trigger):
 
     @property
     def timetable(self) -> Timetable:
-        """When it is due, if there is no `trigger_problems`; bounds are whole seconds."""
+        """The times it is due, if there is no `trigger_problems`; bounds are whole seconds."""
         return Timetable(
             zone=self.timezone,
             cron=None if self.cron is None else parse_cron(self.cron),

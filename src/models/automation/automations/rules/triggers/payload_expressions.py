@@ -11,7 +11,7 @@ _ENVIRONMENT = environment(dict.fromkeys(READABLE, Type.ANY))
 
 
 def early_problem(expression: str) -> str | None:
-    """Why an expression cannot be evaluated before the run begins, or None."""
+    """The reason why an expression cannot be evaluated before the run begins, or None."""
     try:
         compile_expression(expression)
     except ExpressionError as error:

@@ -17,7 +17,7 @@ _LONGEST_REASON = 300
 
 
 def schema_problem(schema: JsonObject) -> str | None:
-    """Why a schema cannot be used, or None."""
+    """The reason why a schema cannot be used, or None."""
     try:
         _validator(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:

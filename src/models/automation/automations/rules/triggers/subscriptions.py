@@ -1,4 +1,4 @@
-"""Which triggers subscribe to events, and to which subject (decisions C7)."""
+"""The triggers that subscribe to events, and the subjects they name (decisions C7)."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ _SUBJECTS = ("databaseId", "formItemId", "dataSourceId")
 
 
 def subscribes(trigger_config: JsonObject) -> bool:
-    """Whether a trigger subscribes to events at all."""
+    """True when a trigger subscribes to events at all."""
     return trigger_config["kind"] in EVENT_TRIGGERS
 
 
@@ -39,7 +39,7 @@ def subject_of(trigger_config: JsonObject) -> Id | None:
 
 
 def includes_system_changes(trigger_config: JsonObject) -> bool:
-    """Whether a trigger also answers changes by the platform itself: imports, refreshes.
+    """True when a trigger also answers changes by the platform itself: imports, refreshes.
 
     A trigger on dates always does.
     """

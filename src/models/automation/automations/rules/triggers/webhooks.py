@@ -23,9 +23,9 @@ from models.core.expressions.rules.expressions import compile_expression
 from models.core.http_inputs import HeaderName
 
 MAX_WAIT_SECONDS = 30
-"""How long a call waits for the answer of its run (decisions C7)."""
+"""The longest a call waits for the answer of its run (decisions C7)."""
 SECRET_HEADER = "X-Webhook-Secret"  # noqa: S105  # a name, not a secret
-"""Where the secret stands with the auth `header`, unless the config says otherwise."""
+"""The header of the secret with the auth `header`, unless the config says otherwise."""
 
 _PLACEHOLDER = re.compile(r"{[^{}]*}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
@@ -37,7 +37,7 @@ TriggerFilter = Annotated[
 
 
 class Signature(Input, AbsentNotNull):
-    """How a call is signed.
+    """The way a call is signed.
 
     `standard_webhooks` is the specification of that name; the other keys are for `hmac_sha256`:
     the digest of `signedContent` stands in `header`, perhaps after `sha256=`. With a
@@ -54,7 +54,7 @@ class Signature(Input, AbsentNotNull):
 
     @property
     def content(self) -> str:
-        """What is signed, with the placeholders `{body}` and `{timestamp}`."""
+        """The signed text, with the placeholders `{body}` and `{timestamp}`."""
         default = "{body}" if self.timestamp_header is None else "{timestamp}.{body}"
         return self.signed_content or default
 
@@ -71,7 +71,7 @@ class Deduplication(Input, AbsentNotNull):
 
 
 class Webhook(Input, AbsentNotNull):
-    """What a webhook trigger says beside its kind.
+    """The settings of a webhook trigger beside its kind.
 
     The secret is the automation's own, or the workspace's secret `secretName`: a password with
     `basic` (any user name), the value of `header` with `header`.
@@ -92,12 +92,12 @@ class Webhook(Input, AbsentNotNull):
 
     @property
     def signing(self) -> Signature:
-        """How calls are signed with the auth `signature`."""
+        """The way calls are signed with the auth `signature`."""
         return self.signature or Signature()
 
 
 def webhook_problems(webhook: Webhook) -> Iterator[tuple[str, str]]:
-    """Why an automation with this webhook cannot be published: place in the config, sentence."""
+    """Reasons not to publish an automation with this webhook: place in the config, sentence."""
     if webhook.signature is not None:
         if webhook.auth != "signature":
             yield "signature", "It belongs to the auth signature."

@@ -30,7 +30,7 @@ _Statuses = Annotated[list[Status | StatusClass], Field(min_length=1, max_length
 
 
 class HttpAuth(Input):
-    """Who the request says it comes from."""
+    """The credentials by which the request says who it comes from."""
 
     type: Literal["none", "bearer", "basic", "header"] = "none"
     token: HeaderValue | None = None
@@ -87,7 +87,7 @@ class HttpRequestConfig(Input):
         return self
 
     def expects(self, status: int) -> bool:
-        """Whether an answer with this status is a success of the node."""
+        """True when an answer with this status is a success of the node."""
         return status in self.expect_status or f"{status // 100}xx" in self.expect_status
 
 

@@ -1,4 +1,4 @@
-"""What the configs of several kinds consist of."""
+"""Types that the configs of several kinds consist of."""
 
 from datetime import datetime
 from typing import Annotated, Any

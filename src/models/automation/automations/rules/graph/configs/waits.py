@@ -39,7 +39,7 @@ class DelayConfig(Input):
 
 
 RUN_VARIABLES = ("trigger", "nodes", "item", "index", "run", "vars")
-"""What the filter of an event may speak of besides its data (decisions C11)."""
+"""Variables that the filter of an event may read besides its data (decisions C11)."""
 
 _EVENT = environment(dict.fromkeys(("data", *RUN_VARIABLES), Type.ANY))
 
@@ -101,7 +101,7 @@ class ApprovalField(Input):
 
 
 class ApprovalTerms(Input):
-    """What a decision is held to, whoever may make it."""
+    """The terms a decision is held to, whoever may make it."""
 
     required: Annotated[int, Field(ge=1, le=100)] = 1
     form: Annotated[list[ApprovalField], Field(max_length=50, default_factory=list)]
