@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
 
 AT_ONCE, MIB = 10, 5
 """Imports, and what each holds: a tenth of what one may."""
-WORKER, API = 350, 100
+WORKER, API = 300, 100
 """MiB beside what they hold idle. Four files are read at once, however many there are."""
 WORDS = "some words that fill a cell and are none too easily packed "
 
