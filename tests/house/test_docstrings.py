@@ -20,7 +20,6 @@ ALLOWED: dict[str, int] = {
     "api": 98,
     "models": 1,
     "models/content": 57,
-    "models/core": 99,
     "models/data": 216,
     "models/messages": 55,
     "models/migrations": 4,

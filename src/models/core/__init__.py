@@ -1,4 +1,4 @@
-"""What every noun stands on: identifiers, pages, access rules, expressions, schedule mathematics.
+"""Foundations of every noun: identifiers, pages, access rules, expressions, schedule mathematics.
 
 Nothing here knows a noun. The rules of access (`access`) say what a role, a scope and a level
 permit; `expressions` compiles and evaluates CEL; `schedules` says when a cron expression is due;

@@ -27,7 +27,7 @@ _NULL: Final = {"type": "null"}
 
 
 class AbsentNotNull(BaseModel):
-    """A model that leaves out the fields without a value, save those that are `Nullable`."""
+    """A model that leaves out fields without a value, except fields declared as `Nullable`."""
 
     @classmethod
     @override
@@ -59,7 +59,7 @@ class AbsentNotNull(BaseModel):
 
 
 def _is_left_out(field: FieldInfo) -> bool:
-    """Whether the field may be None, and is not declared as `Nullable`."""
+    """True when the field may be None and is not declared as `Nullable`."""
     if _NULLABLE in field.metadata or get_origin(field.annotation) not in {Union, UnionType}:
         return False
     return type(None) in get_args(field.annotation)

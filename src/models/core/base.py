@@ -1,4 +1,4 @@
-"""What every noun's tables and wire shapes share."""
+"""Parts that the tables and wire shapes of every noun share."""
 
 import uuid
 from datetime import datetime
@@ -47,7 +47,7 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 Icon = Annotated[str, Field(min_length=1, max_length=100)]
 Color = Annotated[str, Field(min_length=1, max_length=32)]
 Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
-"""Where something stands among its siblings; the lowest comes first."""
+"""The position of something among its siblings; the lowest comes first."""
 
 JsonObject = dict[str, Any]
 

@@ -16,7 +16,8 @@ GIVE_AGAIN = "The value is hidden: give it again, or name a secret."
 Place = tuple[str | int, ...]
 
 Written = Callable[[Any], Iterable[tuple[Place, Any]]]
-"""What is written out in a value, and where in it: itself, or less of one that only names it."""
+"""Gives the parts that are written out in a value, and their places in it: the value itself, or
+less of one that only names it."""
 
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _SECRET = frozenset(
@@ -33,9 +34,9 @@ _KEY_TO = frozenset(
         *("subscription", "user"),
     }
 )
-"""What a key is to: an idempotency key is none of these."""
+"""Words for the things that a key is to: an idempotency key is to none of these."""
 _PAGING = frozenset(["continuation", "next", "page", "previous", "sync"])
-"""Whose token says where a listing goes on."""
+"""Words of tokens that say where a listing goes on."""
 _AUTH_VALUES = frozenset({"token", "password", "value"})
 
 _USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@\s'\"]+@")
@@ -52,7 +53,7 @@ class Credential:
 
 
 def is_credential(name: str) -> bool:
-    """Whether a header or parameter of this name holds a credential."""
+    """True when a header or parameter of this name holds a credential."""
     words = [one.lower() for one in _WORD.findall(name)]
     before = dict(zip(words[1:], words, strict=False))
     if before.get("key") in _KEY_TO or words in (["key"], ["x", "key"]) or words[-1:] == ["auth"]:

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of values that are read apart from the body they stand in."""
+"""Schemas in the OpenAPI document of values that are read apart from the body they stand in."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ FLAG = {"type": "boolean"}
 
 
 def keys(always: str, /, **properties: Any) -> dict[str, Any]:
-    """The schema of an object with these properties; `always` names those that are required."""
+    """The schema of an object with these properties; `always` names the required ones."""
     return {"type": "object", "required": always.split(), "properties": properties}
 
 

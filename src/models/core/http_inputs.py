@@ -1,4 +1,4 @@
-"""What a request to another server is made of, as the configs of requests give it."""
+"""The parts of a request to another server, as the configs of requests give them."""
 
 from typing import Annotated, Any
 

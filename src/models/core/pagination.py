@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """What one call of a list shows; `cursor` continues it, None ends it."""
+    """The items that one call of a list shows; `cursor` continues it, None ends it."""
 
     items: list[Item]
     cursor: str | None
@@ -38,7 +38,7 @@ class Page(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What a list query is asked for.
+    """The request for one page of a list.
 
     Most lists are in the order of some of their columns: `ascending` and `descending` read them.
     Others fetch `fetch` rows after `after` (the sort values of the last row shown, None at the

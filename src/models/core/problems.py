@@ -30,7 +30,7 @@ def refusal(problems: Sequence[Detail]) -> ValidationError:
 
 
 def located(error: ShapeError, path: str, shape: Any = None) -> Iterator[Detail]:
-    """What a shape refuses, each at its place below `path`."""
+    """The refusals of a shape, each at its place below `path`."""
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join([path, *(str(part)[:100] for part in problem["loc"])])
         yield Detail(where, sentence(problem, shape))
@@ -73,7 +73,7 @@ _SENTENCES = {
 
 
 def sentence(problem: ErrorDetails, shape: Any = None) -> str:
-    """What a shape refuses, in the words of the platform; an unknown key with the known ones."""
+    """The refusal of a shape, in the words of the platform; an unknown key with the known ones."""
     known = _SENTENCES.get(problem["type"])
     if problem["type"] == "union_tag_invalid":
         tags: str = problem["ctx"]["expected_tags"]

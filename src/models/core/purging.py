@@ -59,7 +59,7 @@ async def purge(
 
 
 class _Removal:
-    """Deletes rows, those that refer to them first, up to a number of rows."""
+    """Deletes rows after the rows that refer to them, up to a number of rows."""
 
     def __init__(self, work: UnitOfWork, limit: int) -> None:
         self._work = work
@@ -109,7 +109,7 @@ def _unbound(table: Table) -> Iterator[tuple[Table, list[Column[Any]]]]:
 
 
 def is_owned(key: ForeignKeyConstraint) -> bool:
-    """Whether a row belongs to the one that its key names, and goes with it."""
+    """True when a row belongs to the one that its key names, and goes with it."""
     if key.ondelete is not None:
         return key.ondelete == "CASCADE"
     names = {column.name for column in key.columns}

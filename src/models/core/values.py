@@ -98,7 +98,7 @@ def check_storable(value: Any, depth: int) -> None:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 5 and 5.0 are, 1 and true are not.
+    """True when two JSON values are equal: 5 and 5.0 are, 1 and true are not.
 
     Numbers are compared as PostgreSQL does, by their decimal digits.
     """

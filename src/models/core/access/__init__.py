@@ -1,1 +1,1 @@
-"""Who may do what: scopes, roles, item levels and the caller they add up to."""
+"""Access rules: scopes, roles, item levels and the caller they add up to."""

@@ -21,7 +21,7 @@ class Placement:
 
 
 def level_on(placement: Placement, role: Role) -> Level:
-    """What a member with this role may do there; owners and administrators always manage."""
+    """The level of a member with this role there; owners and administrators always manage."""
     if role in MANAGERS:
         return Level.MANAGE
     inherited = Level.NONE if placement.restricted else ROLE_LEVELS[role]

@@ -7,7 +7,7 @@ from models.core.base import Id
 
 
 class Scope(StrEnum):
-    """What a key or a role may be allowed to do."""
+    """A permission of a key or a role."""
 
     WORKSPACE_READ = "workspace:read"
     WORKSPACE_UPDATE = "workspace:update"
@@ -61,7 +61,7 @@ class Scope(StrEnum):
 
 
 class Role(StrEnum):
-    """What a member is in a workspace, strongest first."""
+    """The role of a member in a workspace, strongest first."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -72,7 +72,7 @@ class Role(StrEnum):
 
 
 class Level(IntEnum):
-    """What a caller may do with one item; each level includes those below it."""
+    """The access of a caller to one item; each level includes the levels below it."""
 
     NONE = 0
     VIEW = 1
@@ -127,7 +127,7 @@ ROLE_LEVELS: dict[Role, Level] = {
 """The level a role gives on an item whose access mode is `open` up to the root."""
 
 MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
-"""Who manages every item, whatever its access mode and grants."""
+"""Roles that manage every item, whatever its access mode and grants."""
 
 GRANTABLE_SCOPES = frozenset(
     {
@@ -153,7 +153,7 @@ GRANTABLE_SCOPES = frozenset(
         Scope.DATA_SOURCES_READ,
     }
 )
-"""What a guest may do with an item granted to them; the grant's level is the bound."""
+"""Scopes of a guest for an item granted to them; the grant's level is the bound."""
 
 
 class PrincipalType(StrEnum):

@@ -1,1 +1,1 @@
-"""What a noun says of its rows in a bundle: a whole workspace in one file."""
+"""Declarations by which a noun describes its rows in a bundle: a whole workspace in one file."""

@@ -1,4 +1,4 @@
-"""What is noticed while a bundle is checked or applied."""
+"""Findings made while a bundle is checked or applied."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class Findings:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Findings":
-        """What `to_json` gave."""
+        """The findings that `to_json` gave."""
         return cls(
             Counter(stored["rows"]), _counted(stored["warnings"]), _counted(stored["errors"])
         )

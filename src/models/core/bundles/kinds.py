@@ -20,7 +20,7 @@ Row = JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportTarget:
-    """Where rows of a bundle go.
+    """The destination of rows of a bundle.
 
     `entry_id` is the entry of the import run, which gives rows their ids (`rules.imported_id`).
     `user_id` stands in for people whom the platform does not know. `hidden` says that people see
@@ -36,7 +36,7 @@ class ImportTarget:
 
 
 Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
-"""The last word of a noun on rows before they are inserted; their ids are those of the target."""
+"""The last word of a noun on rows before they are inserted; their ids are ids of the target."""
 
 Judge = Callable[[Sequence[Row], Sequence[Row], Findings], None]
 """Tells what will be left out of rows, which are as the bundle has them, with the rows beside."""
@@ -45,7 +45,7 @@ Identify = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Mapping
 """Source id → target id of rows of a bundle; one that is not in it stays unknown."""
 
 Conclude = Callable[[UnitOfWork, ImportTarget], Awaitable[None]]
-"""What a noun does once everything is applied."""
+"""The last step of a noun, once everything is applied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,27 +76,27 @@ class BundleKind:
     imported_as: Mapping[str, Any] = field(default_factory=dict)
     """Column → the value it gets whatever the bundle says."""
     order: Sequence[str] = ("id",)
-    """What rows are paged by. A row that another row of its kind names comes before it."""
+    """Columns that rows are paged by. A row that another row of its kind names comes before it."""
     whole: str | None = None
     """A column whose rows of one value stay together in a page, each behind its `parent`."""
     parent: str | None = None
     """The column by which a row names another of its kind."""
     unique_key: bool = False
-    """Whether `key` is unique in a workspace: one that is taken is numbered."""
+    """True when `key` is unique in a workspace: one that is taken is numbered."""
     shown: Callable[[Row], Row] | None = None
     """A row of a bundle (keys as there) without its secrets."""
     check: Callable[[Row], str | None] | None = None
-    """What is wrong with a row of a bundle by itself, as the end of a sentence."""
+    """The problem with a row of a bundle by itself, as the end of a sentence."""
     blobs: bool = False
-    """Whether rows are files, whose bytes a bundle has too."""
+    """True when rows are files, whose bytes a bundle has too."""
     identity: str = "id"
     """The column by which other rows name one of these, if it is the primary key or a person's."""
     hides: bool = False
-    """Whether rows are seen by themselves: `deleted_at` keeps them out of sight until an import is
-    verified. All others are seen through one of these."""
+    """True when rows are seen by themselves: `deleted_at` keeps them out of sight until an import
+    is verified. All others are seen through one of these."""
     of_members: bool = False
-    """Whether rows are what somebody is or has as a member: no import changes those of a workspace
-    that is there."""
+    """True when rows are what somebody is or has as a member: no import changes such rows of a
+    workspace that is there."""
     identify: Identify | None = None
     """Gives rows their ids in the target, instead of `imported_id`."""
     prepare: Prepare | None = None

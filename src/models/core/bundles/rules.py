@@ -17,7 +17,7 @@ USER = "user"
 
 
 class Stage(StrEnum):
-    """What of a bundle is applied together, in this order (decisions C14)."""
+    """A part of a bundle that is applied together, in this order (decisions C14)."""
 
     CREATING = "creating"
     SCHEMA = "schema"

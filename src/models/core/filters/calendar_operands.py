@@ -48,7 +48,7 @@ def calendar_condition(
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What a calendar operand covers: one point, or a whole day up to its (excluded) end."""
+    """The span of a calendar operand: one point, or a whole day up to its (excluded) end."""
 
     start: str | datetime
     end: str | datetime

@@ -26,7 +26,7 @@ _UTC = ZoneInfo("UTC")
 
 
 def passes(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> bool:
-    """Whether a JSON value passes a positive operator.
+    """True when a JSON value passes a positive operator.
 
     Raises `InvalidValueError` for an operand of `between`, `within` or `relative` that cannot be
     read.

@@ -22,7 +22,7 @@ _LOWERED = str.maketrans({"\u0130": "i", "\u03a3": "\u03c3"})
 
 
 def holds(tree: Filter[L], passes: Callable[[L], bool]) -> bool:
-    """Whether a filter holds, given whether each of its leaves does."""
+    """True when a filter holds; `passes` says so of each of its leaves."""
     match tree:
         case Not(part):
             return not holds(part, passes)
@@ -35,7 +35,7 @@ def holds(tree: Filter[L], passes: Callable[[L], bool]) -> bool:
 
 
 def meets(condition: Condition, value: Any) -> bool:
-    """Whether a value meets a condition of its form; None is no value."""
+    """True when a value meets a condition of its form; None is no value."""
     match condition:
         case Empty():
             return is_empty(value)
@@ -53,7 +53,7 @@ def meets(condition: Condition, value: Any) -> bool:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether there is nothing: no value, an empty text, an empty list or an empty object."""
+    """True when there is nothing: no value, an empty text, an empty list or an empty object."""
     return value is None or value in ("", [], {})
 
 
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def lies_in(value: Any, span: Range) -> bool:
-    """Whether a value lies in a range of values that it can be ordered with."""
+    """True when a value lies in a range of values that it can be ordered with."""
     if span.low is not None and not (value >= span.low if span.with_low else value > span.low):
         return False
     return span.high is None or bool(value <= span.high if span.with_high else value < span.high)

@@ -1,4 +1,4 @@
-"""What each operator of a filter asks, in words, with an operand."""
+"""The question that each operator of a filter asks, in words, with an operand."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ from models.core.filters.operators import Op
 
 
 class OperatorNote(NamedTuple):
-    """What a test with the operator asks, and an operand for it."""
+    """The question that a test with the operator asks, and an operand for it."""
 
     says: str
     operand: Any

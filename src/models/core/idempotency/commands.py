@@ -18,7 +18,7 @@ from runtime.prepared_statement import PreparedStatement
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call was answered."""
+    """The answer to a call."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""What an `Idempotency-Key` may be (decisions C3)."""
+"""Rules of the `Idempotency-Key` (decisions C3)."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ WINDOW = timedelta(hours=24)
 MAX_LENGTH = 255
 
 _UNDECIDED = frozenset({400, 401, 403, 404, 408, 413, 415, 429})
-"""What is wrong with a request or its caller, and may be put right before the call is repeated."""
+"""Statuses of faults in a request or its caller, to be put right before the call is repeated."""
 
 
 def read_key(values: list[bytes]) -> str | None:
@@ -25,7 +25,7 @@ def read_key(values: list[bytes]) -> str | None:
 
 
 def is_kept(refusal: PlatformError) -> bool:
-    """Whether a refusal is the call's answer for the window: what the state of things decided."""
+    """True when a refusal is the call's answer for the window: the state of things decided it."""
     if isinstance(refusal, InProgressError):
         return False
     return refusal.status < 500 and refusal.status not in _UNDECIDED

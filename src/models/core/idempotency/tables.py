@@ -11,7 +11,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class IdempotencyReply(SQLModel, table=True):
-    """What a call was answered, encrypted: replies may carry a secret shown once.
+    """The answer to a call, encrypted: replies may carry a secret shown once.
 
     Status and reply are empty inside the transaction of the call, and while a job works on its
     answer.

@@ -13,7 +13,7 @@ Status = TypeVar("Status", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle(Generic[Status]):
-    """`moves` maps every state to those that may follow it; the first one is where work begins.
+    """`moves` maps every state to the states that may follow it; work begins in the first one.
 
     Work that is `at_rest` has ended, although somebody may order it on.
     """

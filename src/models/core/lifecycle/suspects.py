@@ -33,7 +33,7 @@ from runtime.outbox import Intent, outbox
 MOST_LOST = 3
 """Workers that are lost with one piece of work before it is quarantined."""
 SUSPICION = timedelta(minutes=10)
-"""How long work is suspected after the start of a worker."""
+"""The time for which work is suspected after the start of a worker."""
 LONGEST_QUARANTINE = timedelta(days=60)
 """Longer than any work lasts."""
 

@@ -1,1 +1,1 @@
-"""When schedules are due: cron expressions, time tables, time zones, clock changes. Pure."""
+"""Due times of schedules: cron expressions, time tables, time zones, clock changes. Pure."""

@@ -1,4 +1,4 @@
-"""What daylight saving does to a schedule, said to the person who made it (decisions D2)."""
+"""Effects of daylight saving on a schedule, said to the person who made it (decisions D2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What our rows say of schedules, and the intents that make Temporal follow.
+"""The schedules as our rows have them, and the intents that make Temporal follow.
 
 The schedule itself is in Temporal. Whatever changes what it follows from calls `follow` or
 `announce` in the same transaction; the delivery of the intent makes the two agree.

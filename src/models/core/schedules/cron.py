@@ -71,7 +71,7 @@ def cron_problem(text: str) -> str | None:
 
 
 def parse_cron(text: str) -> Cron:
-    """What an expression without a `cron_problem` says."""
+    """The fields of an expression without a `cron_problem`, as numbers."""
     minutes, hours, days, months, weekdays = (
         _values(spec, field) for spec, field in zip(_FIELDS, _fields(text), strict=True)
     )

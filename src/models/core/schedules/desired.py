@@ -1,4 +1,4 @@
-"""What the schedule of anything should be in Temporal, whatever it fires. Pure."""
+"""The schedule of anything as it should be in Temporal, whatever it fires. Pure."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,15 +9,15 @@ from models.core.schedules.timetables import Timetable
 from runtime.families import Family
 
 Overlap = Literal["skip", "buffer_one", "allow_all", "cancel_other"]
-"""What becomes of a due time while an earlier run still goes on."""
+"""The fate of a due time while an earlier run still goes on."""
 
 CATCHUP_SECONDS = 600
-"""How late a due time is still made up for, unless somebody says otherwise (decisions C7)."""
+"""Delay within which a due time is made up for, unless somebody says otherwise (decisions C7)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When a schedule fires, and what it does about due times that it cannot meet."""
+    """The times at which a schedule fires, and its treatment of due times that it cannot meet."""
 
     timetable: Timetable
     jitter_seconds: int = 0
@@ -41,25 +41,25 @@ class DesiredSchedule:
     subject_id: Id
     workspace_id: Id
     title: str
-    """What an operator reads; see `title_of`."""
+    """The text that an operator reads; see `title_of`."""
     timing: Timing
     paused: str | None
     next_run_at: datetime | None = field(compare=False)
-    """What the subject's row says of `next_after`."""
+    """The value of `next_after` in the subject's row."""
     passed_over: PassedOver = field(compare=False)
-    """What the subject's row says of the due times so far."""
+    """The counts of the due times so far in the subject's row."""
 
     @property
     def schedule_id(self) -> str:
         return self.family.workflow_id(self.subject_id)
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """When it fires next, without jitter; None while it is paused or after its end."""
+        """The next moment it fires, without jitter; None while it is paused or after its end."""
         return None if self.paused else self.timing.timetable.next_after(moment)
 
 
 _TITLE_BYTES = 200
-"""What Temporal takes as a summary."""
+"""Bytes of the longest summary that Temporal takes."""
 
 
 def title_of(label: str, what: str) -> str:

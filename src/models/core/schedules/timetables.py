@@ -1,4 +1,4 @@
-"""When a schedule is due, without asking Temporal, and exactly as Temporal decides it.
+"""The due times of a schedule, without asking Temporal, and exactly as Temporal decides them.
 
 Temporal walks the local clock: times of an hour that daylight saving skips never come, and in
 hours that come twice it can fire twice, once or not at all. Its rules are followed to the letter,
@@ -104,7 +104,7 @@ def _cron_after(cron: Cron, zone: ZoneInfo, moment: datetime) -> datetime | None
 
 
 def _has_times(cron: Cron, hour: datetime, zone: ZoneInfo) -> bool:
-    """Whether all three day fields match. Where the clock skips midnight, the weekday may be that
+    """True when all three day fields match. Where the clock skips midnight, the weekday may be that
     of the day before."""
     if hour.month not in cron.months or hour.day not in cron.days:
         return False

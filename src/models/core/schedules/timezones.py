@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator
 
 _NO_ZONES = re.compile(r"localtime|posixrules|Factory|(posix|right)/.*", re.DOTALL)
-"""What systems keep beside the database: not on every machine, and not the same on each."""
+"""Names that systems keep beside the database: not on every machine, and not the same on each."""
 
 
 @lru_cache(maxsize=1_024)
 def is_timezone(name: str) -> bool:
-    """Whether `name` is a zone of the IANA database, such as Europe/Berlin."""
+    """True when `name` is a zone of the IANA database, such as Europe/Berlin."""
     if len(name) > 64 or _NO_ZONES.fullmatch(name):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Whether an expression is provably small: what its evaluation can cost at most, by its tree.
+"""Proofs that an expression is small: the most its evaluation can cost, by its tree.
 
 A bound holds for all data of a size. Values count as trees: what a value shares counts as often as
 it is there, which is what turning it into JSON takes. A sum bounds a maximum, so that every bound
@@ -29,14 +29,14 @@ _ANY_SCALAR = 64.0
 
 
 class Extent(NamedTuple):
-    """How large data is: its size as a tree, and the elements of its longest list or map."""
+    """The extent of data: its size as a tree, and the elements of its longest list or map."""
 
     size: float
     longest: float
 
 
 class Bound(NamedTuple):
-    """What a value can have as size, what making it can cost, and how many elements it has."""
+    """The most a value can have: its size, the cost of making it, and its number of elements."""
 
     size: float
     cost: float
@@ -74,7 +74,7 @@ def extent_of(value: Any) -> Extent | None:
 
 
 def is_small(root: Any, data: Extent) -> bool:
-    """Whether evaluating a tree and reading its result stays within the budget for such data."""
+    """True when evaluating a tree and reading its result stays within the budget for such data."""
     total = _Reading(data).read(root, {}, 0)
     return total.size + total.cost <= BUDGET
 
@@ -164,7 +164,7 @@ class _Reading:
 
 
 def _is_data(node: Any, local: Mapping[str, Bound]) -> bool:
-    """Whether it is a variable of the data or a part of one."""
+    """True when a node is a variable of the data or a part of one."""
     while True:
         match kind_of(node):
             case "ident":
@@ -178,7 +178,7 @@ def _is_data(node: Any, local: Mapping[str, Bound]) -> bool:
 
 
 def _grown(step: Any, name: str, read: Callable[[Any], Bound]) -> Bound:
-    """How much one iteration adds to the result called `name`; endless for what multiplies it."""
+    """The most one iteration adds to the result called `name`; endless for what multiplies it."""
     if kind_of(step) == "ident" and step.ident.name == name:
         return Bound(0, 1, 0)
     if kind_of(step) == "call":
@@ -204,7 +204,7 @@ def _cost(bounds: list[Bound]) -> float:
 
 
 def _names(node: Any, name: str) -> bool:
-    """Whether a tree reads a name."""
+    """True when a tree reads a name."""
     kind = kind_of(node)
     if kind == "ident":
         return bool(node.ident.name == name)
@@ -266,7 +266,7 @@ _PARTS = frozenset({"_[_]", "_?._", "_[?_]"})
 _CHOICES = frozenset(
     ("dyn", "_+_", "_?_:_", "or", "orValue", "value", "optional.of", "optional.ofNonZeroValue")
 )
-"""What gives its operands as they are, one of them or all of them joined."""
+"""Functions that give their operands as they are, one of them or all of them joined."""
 _OPERATORS = ("!_", "-_", "_-_", "_*_", "_/_", "_%_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 _CONVERSIONS = ("bool", "double", "int", "uint", "timestamp", "duration", "type", "size")
 _MOMENTS = ("FullYear", "Month", "Date", "DayOfMonth", "DayOfWeek", "DayOfYear", "Hours", "Minutes")
@@ -291,4 +291,4 @@ _CALLS: Mapping[str, _Call] = {
     "join": _join,
     "matches": _searched_by_pattern,
 }
-"""What each function can make of operands of these sizes. Others, `format` too, are never small."""
+"""The most a function makes of operands of these sizes. Others, `format` too, are never small."""

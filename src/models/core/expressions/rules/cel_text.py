@@ -39,7 +39,7 @@ def tokens(text: str, start: int = 0) -> Iterator[Token]:
 
 
 def segment_end(text: str, start: int) -> int | None:
-    """Where the `}}` is that closes a template segment begun at `start`, or None.
+    """The position of the `}}` that closes a template segment begun at `start`, or None.
 
     Braces of map literals and braces inside strings close nothing.
     """
@@ -128,7 +128,7 @@ def with_doubles(text: str) -> str:
 
 
 def is_field(read: list[Token], index: int) -> bool:
-    """Whether the name at `index` is a field of something: `x.name`, not `.name`."""
+    """True when the name at `index` is a field of something: `x.name`, not `.name`."""
     at = index - 1
     if at >= 0 and read[at].text == "?":
         at -= 1
@@ -166,7 +166,7 @@ def _selected(after: list[Token]) -> tuple[str, int] | None:
 
 
 def _literal(text: str) -> str | None:
-    """What a simple string literal says; None when it has a prefix, escapes or three quotes."""
+    """The text of a simple string literal; None when it has a prefix, escapes or three quotes."""
     inner = text[1:-1]
     if text[0] not in "\"'" or "\\" in inner or text[0] in inner:
         return None

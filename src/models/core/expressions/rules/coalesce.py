@@ -94,7 +94,7 @@ class _Step(NamedTuple):
 
 
 def _steps(read: list[Token]) -> list[_Step]:
-    """How a path goes on from its root; empty when the tokens are anything but a path."""
+    """The steps of a path after its root; empty when the tokens are anything but a path."""
     steps: list[_Step] = []
     at = 1
     while read[0].kind == "name" and at < len(read) - 1:

@@ -1,4 +1,4 @@
-"""Why a value could not be made from data (decisions C8, D2: `binding_error` is never retried)."""
+"""Errors of making a value from data (decisions C8, D2: `binding_error` is never retried)."""
 
 from runtime.errors import InvalidError
 

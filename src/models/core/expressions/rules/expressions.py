@@ -29,7 +29,7 @@ class Expression(Protocol):
 
     @property
     def decides(self) -> bool:
-        """Whether it can give true or false, as far as types are known without data."""
+        """True when it can give true or false, as far as types are known without data."""
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The JSON value for these variables; an absent variable is null.

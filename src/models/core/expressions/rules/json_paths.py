@@ -21,7 +21,7 @@ _TURN = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What is selected from each value so far or, if `deep`, from all that is inside it, too."""
+    """Selects from each value so far or, if `deep`, from all that is inside it, too."""
 
     select: Callable[[Any], Iterable[Any]]
     deep: bool

@@ -1,4 +1,4 @@
-"""What null means in an expression that fails on it otherwise.
+"""The meaning of null in an expression that fails on it otherwise.
 
 Comparing with null by order (`<`, `<=`, `>`, `>=`) is false, as it is in filters. A field that a
 record holds no value of reads as null: `trigger.record.data.price`. CEL calls both an error, so a
@@ -10,7 +10,7 @@ from typing import Any
 from models.core.expressions.rules.syntax import Expr, children, kind_of, read_tree
 
 VALUES = frozenset({"data", "relations", "related", "computed", "system"})
-"""The parts of a record whose keys are those of fields."""
+"""The parts of a record that have the keys of fields."""
 
 RECORD_MARK = "databaseId"
 """The key that tells a record from other maps that have one of those parts."""
@@ -29,7 +29,7 @@ def with_nulls(serialized: bytes) -> bytes | None:
 
 
 def _is_of_record(node: Any) -> bool:
-    """Whether it selects what may be the value of a record's field: `x.data.price`."""
+    """True when a node selects what may be the value of a record's field: `x.data.price`."""
     if kind_of(node) != "select" or node.select.test_only:
         return False
     part = node.select.operand

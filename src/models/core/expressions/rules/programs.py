@@ -126,11 +126,11 @@ class Program:
 
     @property
     def type(self) -> str:
-        """What it gives, as far as types are known without data: `BOOL`, `DYN`, …"""
+        """The type of its result, as far as types are known without data: `BOOL`, `DYN`, …"""
         return str(self._compiled.return_type().name())
 
     def is_small(self, data: Mapping[str, Any]) -> bool:
-        """Whether its evaluation with these variables is provably small."""
+        """True when its evaluation with these variables is provably small."""
         extent = extent_of(data)
         known = self._small.get(extent)
         if known is None:
@@ -287,6 +287,6 @@ def _runtime_message(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """What the library says about a client's text: printable and bounded."""
+    """The library's words about a client's text: printable and bounded."""
     shown = text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
     return "".join(char if char.isprintable() else "?" for char in shown)

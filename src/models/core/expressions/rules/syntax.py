@@ -96,7 +96,7 @@ Expr: Any = _CLASS["Expr"]
 
 
 class Tree(NamedTuple):
-    """What the library serializes: the tree, and what it found out about it."""
+    """The library's serialization: the tree, and what the library found out about it."""
 
     url: str
     message: Any

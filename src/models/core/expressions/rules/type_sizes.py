@@ -1,4 +1,4 @@
-"""How large the types of an expression become: what bounds the time that the type check takes.
+"""The sizes of the types of an expression, which bound the time that the type check takes.
 
 A macro over a map whose keys and values are its element doubles the type with every call, and the
 check takes time and memory with it. Read from a tree that is parsed and not checked yet.
