@@ -51,7 +51,7 @@ class WorkspaceApi(FastAPI):
         return self.openapi_schema
 
     async def documentation(self) -> Documentation:
-        """What clients and people read about the API.
+        """The description of the API, for clients and people.
 
         It is made for the first request that asks, in a thread: it takes a second, in which other
         requests are answered, and which no start of a process has to wait for.

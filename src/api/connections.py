@@ -1,4 +1,4 @@
-"""What a connection may cost the server before it holds a whole request.
+"""The bounds of a connection's cost to the server before it holds a whole request.
 
 uvicorn bounds how long a connection is idle between two requests, and nothing else. Here are the
 other bounds: the time for the head of a request, its size, the time for what nobody reads any more,
@@ -77,14 +77,15 @@ class ConnectionLimits:
 
 
 class _Part(Enum):
-    """Where in a request the connection is."""
+    """The part of a request that the connection is in."""
 
     BETWEEN = 0
     HEAD = 1
     BODY = 2
     REFUSED = 3
-    """What still comes is read and thrown away: closed at once, the client would miss the answer
-    (RFC 9112, 9.6)."""
+    """The rest is read and thrown away: closed at once, the client would miss the answer
+    (RFC 9112, 9.6).
+    """
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -212,7 +213,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._deadline = None
 
     def _owed(self) -> bool:
-        """Whether the rest of a head is due, or of a body that nobody reads any more."""
+        """True when the rest of a head is due, or of a body that nobody reads any more."""
         return self._part in {_Part.HEAD, _Part.REFUSED} or not self._answering()
 
     def _answering(self) -> bool:
@@ -264,7 +265,7 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 def _host(address: str) -> str:
-    """What stands for the host of an address."""
+    """The name that stands for the host of an address."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:

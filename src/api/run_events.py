@@ -43,7 +43,7 @@ class Watch(Protocol):
     """The run has ended."""
 
     async def change(self, work: UnitOfWork) -> Shape | None:
-        """What differs from what was sent so far; None when nothing does.
+        """The news since what was sent so far; None when there is none.
 
         Raises `NotFoundError` for a run that is gone.
         """
@@ -70,7 +70,7 @@ class AutomationRunWatch:
         return self.changes(now)
 
     def changes(self, now: RunChange) -> RunChange | None:
-        """What differs from that; None when nothing does."""
+        """The news since that; None when there is none."""
         changed = [node for node in now.nodes if self._nodes.get(node.node_id) != node]
         if not changed and now.run == self._run:
             return None

@@ -1,9 +1,9 @@
-"""What cuts a connection off whose client does not read what waits for it."""
+"""The timer that cuts a connection off whose client does not read what waits for it."""
 
 from asyncio import AbstractEventLoop, TimerHandle, Transport
 
 SECONDS = 60.0
-"""How long a client may read nothing of what waits for it."""
+"""The time a client may read nothing of what waits for it."""
 
 
 class Standstill:

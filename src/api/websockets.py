@@ -1,4 +1,4 @@
-"""What a WebSocket may cost the server: uvicorn's protocol, with bounds.
+"""The bounds of a WebSocket's cost to the server, in uvicorn's protocol.
 
 uvicorn ends a connection whose client does not answer pings. Here are the other bounds: what waits
 to be read by the client, how long it may read nothing, and the connections of one address, which

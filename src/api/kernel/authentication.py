@@ -1,4 +1,4 @@
-"""Who sent the request: one statement, for keys and for sessions (decisions C4).
+"""The sender of the request: one statement, for keys and for sessions (decisions C4).
 
 The pipeline calls `prove` before the transaction and `authenticate` in it.
 """
@@ -23,7 +23,7 @@ _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who called, and their role in each workspace the credential opens."""
+    """The caller, and their role in each workspace the credential opens."""
 
     principal: Principal
     roles: Mapping[UUID, Role]

@@ -1,4 +1,4 @@
-"""Whether the caller may carry out the operation: the checks of decisions C2 between 401 and 400.
+"""The caller's right to carry out the operation: the checks of decisions C2 between 401 and 400.
 
 The pipeline calls `admit` once the caller is known.
 """

@@ -2,7 +2,8 @@
 
 Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile. Beyond
 the share of their caller they wait in line without one. A heavy request, such as a batch or a
-query, fills a processor: those of one caller take turns, which leaves room for everybody else's.
+query, fills a processor: a caller's heavy requests take turns, which leaves room for everybody
+else's.
 """
 
 import os
@@ -14,7 +15,7 @@ from runtime.errors import RateLimitedError
 from runtime.shares import Shares
 
 _PATIENCE_SECONDS = 10.0
-"""How long a request waits in the line of its caller: as long as one waits for a connection."""
+"""The time a request waits in the line of its caller: as long as one waits for a connection."""
 _HEAVY = max(1, (os.cpu_count() or 1) // 2)
 """Heavy requests of one caller at once; PostgreSQL is taken to have as many processors."""
 _NAMES = 10_000
@@ -36,7 +37,7 @@ class ConnectionShares:
         self._owners: OrderedDict[Hashable, Hashable] = OrderedDict()
 
     def share_of(self, caller: Hashable) -> Hashable:
-        """Whose share a caller takes: that of their owner where it is known, else their own."""
+        """The name a caller's share goes by: their owner's where it is known, else their own."""
         return self._owners.get(caller, caller)
 
     def belongs(self, caller: Hashable, owner: Hashable) -> None:

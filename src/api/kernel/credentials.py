@@ -17,7 +17,7 @@ class KeyToken:
     token: str
 
     def caller_name(self) -> bytes:
-        """What stands for the caller, and is no secret."""
+        """A name for the caller that is no secret."""
         return fingerprint(self.token.encode())
 
 

@@ -28,12 +28,12 @@ None to be asked again. When the time is over it must answer or raise."""
 
 
 Then: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
-"""What is done, in a transaction of its own, once there is an answer or none can come."""
+"""The work done, in a transaction of its own, once there is an answer or none can come."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """What `poll` finds after the commit, within so many seconds."""
+    """The answer `poll` finds after the commit, within so many seconds."""
 
     poll: Poll[Any]
     within: float

@@ -135,13 +135,13 @@ def _walk(
 
 
 def _names_nothing(operation: Operation, values: Mapping[str, str]) -> bool:
-    """Whether a word has a NUL: PostgreSQL has no such text. What is public knows its own words."""
+    """True when a word has a NUL: PostgreSQL has no such text. A public path has its own words."""
     words = [value for name, value in values.items() if name not in operation.ids]
     return operation.access.credential != "none" and any("\x00" in word for word in words)
 
 
 def _unserved(root: _Node, segments: Sequence[str]) -> NotFoundError | UnknownMethodError:
-    """Why a path is not served: a word in the place of an id is no path that has methods."""
+    """The reason a path is not served: a word in the place of an id is no path that has methods."""
     operations = [
         operation
         for node, values in _ends(root, segments, ())

@@ -1,4 +1,4 @@
-"""What a PATCH may repeat although it cannot be changed: the `id` and the `kind` of its resource.
+"""The keys a PATCH may repeat though they cannot be changed: `id` and `kind` of its resource.
 
 A client that sends back what it read names both. Equal to what is stored they change nothing, so
 they are no error; anything else in their place is one.

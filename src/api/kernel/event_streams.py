@@ -20,7 +20,7 @@ from runtime.errors import UnavailableError
 MOST_STREAMS = 100
 """Streams that one process serves at once."""
 KEEPALIVE_SECONDS = 10.0
-"""How long a stream may be silent before a comment shows that it is open."""
+"""The time a stream may be silent before a comment shows that it is open."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """The second one tells a proxy in front not to buffer events."""
@@ -28,7 +28,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 @dataclass(slots=True)
 class Streams:
-    """How many streams this process serves; once `closing`, each ends and its client reconnects."""
+    """The streams this process serves; once `closing`, each ends and its client reconnects."""
 
     most: int = MOST_STREAMS
     open: int = 0

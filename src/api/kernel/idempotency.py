@@ -105,7 +105,7 @@ def _reply(response: Response) -> Reply:
 
 
 def _scope_of(request: ApiRequest, own: bytes) -> bytes:
-    """What a key stands for: one caller, method and path."""
+    """The scope of a key: one caller, method and path."""
     principal = request.principal
     return fingerprint(
         principal.type.encode(),

@@ -1,4 +1,4 @@
-"""Which representation of a resource a client asks for (RFC 9110, 12.5.1)."""
+"""The representation of a resource that a client asks for (RFC 9110, 12.5.1)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ _LONGEST_HEADER = 1000
 
 
 def prefers_html(accept: Sequence[bytes]) -> bool:
-    """Whether `Accept` names HTML, and does not prefer JSON; a bare `*/*` means JSON."""
+    """True when `Accept` names HTML, and does not prefer JSON; a bare `*/*` means JSON."""
     weights = dict(map(_weighed, b",".join(accept)[:_LONGEST_HEADER].decode("latin-1").split(",")))
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get("application/json", 0.0)

@@ -10,7 +10,7 @@ from runtime.database import UnitOfWork
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATE_SECONDS = 5.0
-"""How long the state of the platform is kept: anybody may ask for it, as often as they like."""
+"""The time the state of the platform is kept: anybody may ask for it, as often as they like."""
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 

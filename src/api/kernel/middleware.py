@@ -19,7 +19,7 @@ _SAFE = {
 
 
 def complete(headers: list[tuple[bytes, bytes]], request_id: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, with those that every answer has."""
+    """The headers of an answer, with the headers that every answer has."""
     whole = [one for one in headers if one[0] not in _SAFE]
     if not any(name == b"cache-control" for name, _ in whole):
         whole.append(_NO_STORE)

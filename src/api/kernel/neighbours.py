@@ -23,7 +23,7 @@ _SIMILAR, _SIMILAR_PART, _NO_ID = 0.25, 0.5, 0.5
 
 
 class UnknownPathError(NotFoundError):
-    """No operation has the path; the message names those that are nearest to it."""
+    """No operation has the path; the message names the paths that are nearest to it."""
 
     def __init__(self, near: Sequence[str]) -> None:
         super().__init__("path")

@@ -100,7 +100,7 @@ def _drop_defaults(described: dict[str, Any], schemas: dict[str, Any]) -> None:
 
 
 def _never_null(content: dict[str, Any]) -> None:
-    """What may be an upload instead is optional to its endpoint, and never null in JSON."""
+    """A JSON body that may be an upload instead is optional to its endpoint, and never null."""
     shapes = content["schema"].get("anyOf", [])
     if {"type": "null"} in shapes:
         content["schema"] = shapes[0]

@@ -48,7 +48,7 @@ class Operation:
     parameters: tuple[str, ...]
     """The names in the path, from left to right."""
     ids: tuple[str, ...]
-    """Those of them that must be UUIDs, sorted."""
+    """The names among `parameters` that must be UUIDs, sorted."""
     request_name: str | None
     body: BodyParameter | None
     query: Mapping[str, QueryParameter]
@@ -61,7 +61,7 @@ class Operation:
     chooses_workspace: bool
     """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
     echoes: frozenset[str]
-    """What cannot be changed, and a PATCH may repeat as it is: keys its body does not have."""
+    """The unchangeable keys a PATCH may repeat as they are; its body does not have them."""
 
     @property
     def heavy(self) -> bool:
@@ -70,7 +70,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """What metrics and traces call it."""
+        """The name it has in metrics and traces."""
         return self.endpoint.__name__
 
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of one operation beyond what FastAPI reads from its signature."""
+"""The OpenAPI document of one operation beyond what FastAPI reads from its signature."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -84,7 +84,7 @@ def documented_request(operation: Operation) -> dict[str, Any]:
 
 
 def _refusals(operation: Operation) -> list[type[PlatformError]]:
-    """What every operation with these demands may refuse."""
+    """The errors that every operation with these demands may answer."""
     access = operation.access
     refusals: list[type[PlatformError]] = [ValidationError, InternalError]
     if access.transaction:
@@ -106,12 +106,12 @@ _NARROW = frozenset({"session", "key"})
 
 
 def _is_read(operation: Operation) -> bool:
-    """Whether the method is one whose body means nothing (RFC 9110, 9.3)."""
+    """True when the method is one whose body means nothing (RFC 9110, 9.3)."""
     return operation.method in {"GET", "HEAD"}
 
 
 _CHOICES: Mapping[str, type[StrEnum]] = {"channel": ReleaseChannel}
-"""What a path parameter may be, if it is one of few."""
+"""The values of a path parameter that has few."""
 
 
 def _path_parameter(name: str) -> dict[str, Any]:

@@ -49,10 +49,10 @@ Limit = Annotated[
     BeforeValidator(_limit),
     WithJsonSchema({"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT}),
 ]
-"""How many rows to show: default 30, more than 100 is read as 100."""
+"""The number of rows to show: default 30, more than 100 is read as 100."""
 
 Cursor = Annotated[str | None, WithJsonSchema({"type": "string"})]
-"""Where the previous page ended."""
+"""The end of the previous page."""
 
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
 """`true` or `false`, nothing else."""

@@ -132,7 +132,7 @@ class _Pipeline:
         return await self._after_body()
 
     def _is_json(self) -> bool:
-        """Whether an operation that takes both is sent a JSON body."""
+        """True when an operation that takes both is sent a JSON body."""
         types = self.request.headers_named(b"content-type")
         return self.operation.body is not None and is_json(b"".join(types[:1]))
 
@@ -144,7 +144,7 @@ class _Pipeline:
         return answer if isinstance(answer, Response) else await self._deferred(answer)
 
     async def _with_profile(self, step: Callable[[], Awaitable[T]]) -> T:
-        """What a step gives; it is repeated when the session's profile must be stored first."""
+        """The result of a step; it is repeated when the session's profile must be stored first."""
         try:
             return await step()
         except UnsyncedProfileError:

@@ -15,7 +15,7 @@ from runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a bucket holds: `remaining` calls of at most `limit`, full again in `reset` seconds."""
+    """The calls left of a bucket: `remaining` of at most `limit`, full again in `reset` seconds."""
 
     limit: int
     remaining: int
@@ -53,7 +53,7 @@ class RateLimit:
         names: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Of at most `names` names the buckets are kept, those that were used last."""
+        """Keep the buckets of the `names` names that were used last."""
         self._per_second = per_second
         self._burst = max(1, burst)
         self._names = names

@@ -36,7 +36,7 @@ class Claim:
 
 
 class ApiRequest(Request):
-    """What the steps of the pipeline find out is set here.
+    """A request, with the facts that the steps of the pipeline find out.
 
     As a Starlette request it is no parameter of the OpenAPI document.
     """
@@ -48,14 +48,14 @@ class ApiRequest(Request):
         self.placement: Placement | None = None
         self.error: str | None = None
         self.quota: Quota | None = None
-        """What the caller has left of the rate limit that this request counts for."""
+        """The quota the caller has left of the rate limit that this request counts for."""
         self.share: Hashable = scope["path"]
-        """Whose share of the connections it takes: the caller's, else that of its path."""
+        """The share of the connections it takes: the caller's, else that of its path."""
         self.raw_body = b""
         """The body as it was sent, before it is validated."""
         self.idempotency_key: str | None = None
         self.claim: Claim | None = None
-        """What the idempotency key of the request is claimed for."""
+        """The claim on the request's idempotency key."""
         self.new_id: UUID = new_id()
         """The id of what the request makes; repeated under its idempotency key it has the same."""
         self.status: int | None = None
@@ -63,7 +63,7 @@ class ApiRequest(Request):
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.session_expires_at: datetime | None = None
-        """When the session ends that the request was sent with."""
+        """The time the session ends that the request was sent with."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
         self._actor: Actor | None = None
@@ -99,7 +99,7 @@ class ApiRequest(Request):
 
     @property
     def principal(self) -> Principal:
-        """Who sent the request."""
+        """The sender of the request."""
         if self.caller is None:
             raise RuntimeError("This operation declared that anybody may call it.")
         return self.caller
@@ -129,7 +129,7 @@ class ApiRequest(Request):
         self._actor = actor
 
     def deferred(self, poll: Poll[T], *, within: float, then: Then | None = None) -> Data[T]:
-        """What an endpoint returns whose answer a job gives: `poll` finds it after the commit.
+        """The value of an endpoint whose answer a job gives: `poll` finds it after the commit.
 
         `within` is in seconds. `then` is done after the answer.
         """

@@ -1,4 +1,4 @@
-"""What each resource name in an `Access` means: a function that finds it where a caller may look.
+"""The functions behind the resource names of an `Access`: each finds it where a caller may look.
 
 A noun adds its line here. The function gives the placement of a resource that exists in one of the
 workspaces, and None for one that is unknown, deleted or elsewhere.

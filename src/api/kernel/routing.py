@@ -1,4 +1,4 @@
-"""How a noun's router declares its operations.
+"""The router by which a noun declares its operations.
 
     router = Router(tags=["automations"])
 

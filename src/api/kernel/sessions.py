@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the provider vouches for; `platform_admin` is None when it says nothing about it."""
+    """The provider's claims; `platform_admin` is None when it says nothing about it."""
 
     issuer: str
     subject: str
@@ -41,7 +41,7 @@ class Session:
     expires_at: datetime
 
     def caller_name(self) -> bytes:
-        """What stands for the caller, whatever the session's own token is."""
+        """The name of the caller, whatever the session's own token is."""
         return fingerprint(self.issuer.encode(), self.subject.encode())
 
 

@@ -22,7 +22,7 @@ from runtime.settings import Settings
 
 NAME_HEADER = "X-File-Name"
 ENVELOPE = 64 * 1024
-"""What a form may add to the bytes of its file."""
+"""The bytes a form may add to the bytes of its file."""
 
 
 @asynccontextmanager

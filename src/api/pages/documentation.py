@@ -1,4 +1,4 @@
-"""What the API says about itself: its OpenAPI document, and the pages that are made of it."""
+"""The API's account of itself: its OpenAPI document, and the pages that are made of it."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What one client is sent: by whom it is read, and up to where it has come."""
+"""The feed of one client: its reader, and the place it has come to."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from models.workspace.feeds.rules import Viewer
 
 
 class End(IntEnum):
-    """Why a feed ends: status codes of RFC 6455, 7.4."""
+    """The reason a feed ends: status codes of RFC 6455, 7.4."""
 
     RESTART = 1012
     """The process ends; the client mints a ticket and goes on after its last `seq`."""
@@ -29,7 +29,7 @@ class Feed(ABC):
     def __init__(self, workspace_id: Id, user_id: Id, role: Role, until: datetime) -> None:
         self.workspace_id = workspace_id
         self.until = until
-        """When the session ends that opened it, and so does the feed."""
+        """The end of the session that opened it, and so of the feed."""
         self.viewer = viewer(user_id, role)
         self.position = 0
         """The number up to which it has been sent what its reader sees of the log."""
@@ -38,10 +38,10 @@ class Feed(ABC):
         self.knows_presence = False
         """It was sent who else is connected."""
         self.over: End | None = None
-        """Why it has ended; then nothing more is sent."""
+        """The reason it has ended; then nothing more is sent."""
 
     def lasts(self) -> bool:
-        """Whether it has not ended."""
+        """True until it has ended."""
         return self.over is None
 
     def has_role(self, role: Role) -> None:

@@ -51,7 +51,7 @@ class Hub:
     """All feeds of a process."""
 
     PRESENCE = "presence:"
-    """What a notification begins with that names a workspace somebody came to or left."""
+    """The prefix of a notification that names a workspace somebody came to or left."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -105,7 +105,7 @@ class Hub:
 
     @contextmanager
     def serving(self, feed: Feed) -> Iterator[None]:
-        """Count a feed among those that are served. Raises what `check` raises."""
+        """Count a feed among the feeds that are served. Raises the errors of `check`."""
         user_id = feed.viewer.user_id
         self.check(user_id)
         room = self._rooms.setdefault(feed.workspace_id, Room(feed.workspace_id))
@@ -166,7 +166,7 @@ class Hub:
         )
 
     async def _judge(self, work: UnitOfWork, workspace_id: Id, feeds: Collection[Feed]) -> None:
-        """Give feeds the roles their members have now, and end those who have none."""
+        """Give feeds the roles their members have now, and end the feeds of members without one."""
         user_ids = {feed.viewer.user_id for feed in feeds}
         roles = await roles_in(work, workspace_id, user_ids)
         for feed in feeds:
@@ -220,7 +220,7 @@ class Hub:
     async def _grown(
         self, work: UnitOfWork, rooms: Mapping[Id, Room], wholes: Mapping[Id, int]
     ) -> Collection[Id]:
-        """Those of these workspaces whose logs hold more than was read."""
+        """The workspaces among these whose logs hold more than was read."""
         least = min((room.position or 0 for room in rooms.values()), default=0)
         return await grown_since(work, rooms, least, max(wholes.values(), default=0))
 

@@ -19,7 +19,7 @@ from runtime.telemetry import describe
 log = structlog.get_logger()
 
 PAUSE_SECONDS = 0.2
-"""Who comes and goes meanwhile is published together."""
+"""The pause in which arrivals and departures are gathered and published together."""
 MOST_NAMED = 100
 
 

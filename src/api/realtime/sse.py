@@ -66,7 +66,7 @@ class EventFeed(Feed):
         self._given.set()
 
     async def events(self, hub: Hub, since: int | None) -> AsyncIterator[bytes | None]:
-        """What the client is sent until the feed ends; None each time there was nothing."""
+        """The events for the client until the feed ends; None each time there was nothing."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + LIFETIME_SECONDS
         with hub.serving(self):

@@ -104,7 +104,7 @@ def _add(schemas: dict[str, Schema], name: str, schema: Schema) -> None:
 
 
 def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
-    """What bodies consist of without saying so: configs, settings, filters, bindings, triggers."""
+    """The unnamed parts of bodies: configs, settings, filters, bindings, triggers."""
     plain: dict[str, Any] = {
         "Binding": Binding,
         "Filter": Filter,

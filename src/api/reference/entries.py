@@ -49,7 +49,7 @@ class Entry:
     tables: Sequence[Table] = ()
     example: Any = None
     result: Any = None
-    """What the example gives, if it is an expression."""
+    """The result of the example, if it is an expression."""
     steps: Sequence[Step] = ()
     """The requests of an example that has several."""
 
@@ -64,7 +64,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        """What it is called, as its slug is."""
+        """The title, made of the slug."""
         return self.slug.replace("-", " ").capitalize()
 
 
@@ -286,7 +286,7 @@ _WRITTEN = frozenset(
 
 
 def _input(kind: OperationKind, body: str, ids: Iterable[str]) -> str:
-    """What the input of an operation is made of: ids, and a body that the API knows too."""
+    """The input of an operation: ids, and a body that the API knows too."""
     each = "`records`, each with " if kind is OperationKind.CREATE_RECORDS else ""
     return ", ".join(
         [*(f"`{name}`" for name in ids), f"{each}the keys of `{body}` in the OpenAPI document"]

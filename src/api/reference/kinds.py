@@ -89,7 +89,7 @@ class ByKind:
 
 
 def _spelled(config: str | None, kinds: list[str]) -> str:
-    """What a shape is called: by its kind, or by the config that several kinds share."""
+    """The name of a shape: by its kind, or by the config that several kinds share."""
     if config is None or len(kinds) == 1:
         return to_pascal(kinds[0])
     return config.removesuffix("Settings").removesuffix("Config").removesuffix("Content")

@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def type_of(schema: Schema, schemas: Mapping[str, Schema]) -> str:
-    """What the value may be, as HTML."""
+    """The type of the value, as HTML."""
     return " or ".join(dict.fromkeys(_alternatives(schema, schemas))) or "any value"
 
 

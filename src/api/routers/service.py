@@ -1,4 +1,4 @@
-"""What operators, load balancers and readers of the documentation ask."""
+"""The endpoints of operators, load balancers and readers of the documentation."""
 
 from starlette.responses import Response
 

@@ -142,7 +142,7 @@ async def cancel_workspace_automation_runs(
 ) -> Data[CancelledRuns]:
     """Cancel the open runs of a workspace that fit a filter, the oldest first.
 
-    They are those of the automations the caller may edit; owners and administrators reach also the
+    They are runs of the automations the caller may edit; owners and administrators reach also the
     runs of automations in the trash. At most 500 are cancelled by one call; `remaining` says how
     many more there are.
     """
@@ -153,8 +153,8 @@ async def cancel_workspace_automation_runs(
 async def get_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
     """Get a run with its node runs.
 
-    A run with very many or very large node runs is answered with those that are open or failed and
-    those outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
+    A run with very many or very large node runs is answered with the open and failed ones and the
+    ones outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
     all.
     """
     run = await queries.detail(
@@ -167,7 +167,7 @@ async def get_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
 
 
 def _may_resume(request: ApiRequest) -> bool:
-    """Whether the caller may act on the automation: a resume URL is a credential to do so."""
+    """True when the caller may act on the automation: a resume URL is a credential to do so."""
     return (
         Scope.AUTOMATIONS_WRITE in request.actor.scopes
         and request.placement is not None

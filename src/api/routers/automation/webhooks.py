@@ -1,4 +1,4 @@
-"""Webhooks: called by anybody who knows their path, their secret changed by those who may edit."""
+"""Webhooks: called by anybody who knows their path, their secret changed by editors."""
 
 from typing import Any
 

@@ -102,7 +102,7 @@ async def list_blocks(
 async def add_blocks(
     request: ApiRequest, body: AddBlocks, expected: IfVersion = None
 ) -> Data[AddedBlocks]:
-    """Add one block or many, after those that are there."""
+    """Add one block or many, after the existing ones."""
     return Data(
         await blocks.add_blocks(
             request.work, request.actor, request.ids["surfaceId"], body, expected
@@ -145,7 +145,7 @@ async def list_surface_comments(
     block_id: QueryId | None = None,
     parent_comment_id: QueryId | None = None,
 ) -> Data[CommentList]:
-    """List comments, oldest first: all, those on one block, or those of one thread."""
+    """List comments, oldest first: all, the ones on one block, or the ones of one thread."""
     surface_id = request.ids["surfaceId"]
     page = request.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
     found = await queries.list_comments(

@@ -14,7 +14,7 @@ FIELDS = "/v1/databases/{databaseId}/fields"
 FIELD = f"{FIELDS}/{{fieldId}}"
 
 SECONDS = 25
-"""How long a request waits for a conversion."""
+"""The time a request waits for a conversion."""
 
 WRITE = Access(scopes=[Scope.DATABASES_WRITE], resource="field", level=Level.EDIT, idempotent=True)
 

@@ -61,7 +61,7 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
     since: InputMoment | None = None,
     until: InputMoment | None = None,
 ) -> Data[TimeEntryList]:
-    """List time entries, those that began last first: one's own, and others' on what one sees.
+    """List time entries by their begin, newest first: one's own, and others' on what one sees.
 
     `since` and `until` bound when the entries began; the second is not included.
     """

@@ -40,7 +40,7 @@ async def list_notifications(
 async def mark_notifications_read(request: ApiRequest, body: MarkRead) -> Data[NotificationsRead]:
     """Mark notifications of a workspace read: by their ids, or all of them.
 
-    The answer names those that are read now. `all` reaches the newest 10,000.
+    The answer names the notifications that are read now. `all` reaches the newest 10,000.
     """
     places = [request.actor.workspace_id]
     return Data(await commands.mark_read(request.work, request.principal, places, body))
@@ -80,8 +80,8 @@ async def archive_notifications(
 ) -> Data[NotificationsArchived]:
     """Archive notifications that are read, in every workspace or in the one that is named.
 
-    The answer names those that are archived now; what is unread stays. `allRead` reaches the
-    newest 10,000.
+    The answer names the notifications that are archived now; unread ones stay. `allRead` reaches
+    the newest 10,000.
     """
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     return Data(await commands.archive(request.work, request.principal, places, body))

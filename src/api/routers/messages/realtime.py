@@ -1,4 +1,4 @@
-"""Tickets of realtime connections, and the connection for those who prefer server-sent events."""
+"""Tickets of realtime connections, and the connection of clients that use server-sent events."""
 
 from typing import Annotated
 

@@ -36,8 +36,8 @@ SEGMENTS = "/v1/admin/audience-segments"
 async def create_experiment(request: ApiRequest, body: CreateExperiment) -> Data[ExperimentBody]:
     """Create an experiment: a draft, or one that is scheduled.
 
-    It has 2 to 10 variants whose splits add up to 100. Its flag key, and its target, are those of
-    no other experiment that is not archived.
+    It has 2 to 10 variants whose splits add up to 100. No other experiment that is not archived
+    has its flag key or its target.
     """
     return Data(
         await commands.create_experiment(request.work, request.principal, request.new_id, body)

@@ -1,4 +1,4 @@
-"""Which workspace the caller chose for an OAuth client."""
+"""The workspace the caller chose for an OAuth client."""
 
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.people.oauth_clients import commands

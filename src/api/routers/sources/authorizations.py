@@ -70,5 +70,5 @@ async def finish_authorization(
     CALLBACK, access=Access(credential="none", transaction=False, raw=True), documented=False
 )
 async def get_authorization_page(request: ApiRequest) -> Response:  # noqa: ARG001  # as all
-    """Where a provider sends a user back to; the page finishes the authorization in their name."""
+    """Show the page a provider sends a user to; it finishes the authorization in their name."""
     return shell("authorized")

@@ -56,7 +56,7 @@ async def create_connection(request: ApiRequest, body: CreateConnection) -> Data
 async def list_connections(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ConnectionList]:
-    """List connections, newest first: one's own, and those that are shared."""
+    """List connections, newest first: one's own, and the shared ones."""
     page = request.page("connections", limit, cursor)
     return Data(await queries.list_connections(request.work, request.actor, page))
 

@@ -27,7 +27,7 @@ PROVIDER_ERRORS = (InProgressError, InvalidError, UnsupportedError, UpstreamErro
 
 
 def _forgetting(actor: Actor, call_id: Id) -> Then:
-    """What a call found is removed once it is answered."""
+    """The removal of what a call found, once it is answered."""
 
     async def forget(work: UnitOfWork) -> None:
         await commands.forget_call(work, actor, call_id)

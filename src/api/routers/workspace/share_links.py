@@ -69,7 +69,7 @@ async def list_share_links(
     ),
 )
 async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
-    """Revoke a share link; it stops at once, also for those who were let in."""
+    """Revoke a share link; it stops at once, also for people who were let in."""
     item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
     return Data(await commands.revoke_share_link(request.work, request.actor, item_id, link_id))
 
