@@ -19,7 +19,6 @@ ALLOWED: dict[str, int] = {
     "activities": 223,
     "models": 1,
     "models/content": 57,
-    "models/data": 216,
     "models/messages": 55,
     "models/migrations": 4,
     "models/people": 56,

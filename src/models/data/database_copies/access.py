@@ -1,4 +1,4 @@
-"""What the actor of a copy must be allowed to do."""
+"""The rights that an actor needs to make a copy."""
 
 from models.content.items.commands import check_parent
 from models.core.access.placement import level_on
@@ -26,7 +26,7 @@ def check_copy_scopes(actor: Actor, *, with_records: bool) -> None:
 
 
 async def parent_of_copy(work: UnitOfWork, actor: Actor, source: SourceDatabase) -> Id | None:
-    """Where a copy is put: beside its source, or at the root for an actor who may not create there.
+    """The parent of a copy: the source's, or None, the root, for an actor who may not create there.
 
     Raises `DeniedError` for an actor who may create nothing at the root either.
     """

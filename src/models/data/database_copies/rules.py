@@ -15,7 +15,7 @@ from models.data.formulas.rules.derived_fields import FieldRef, dependents
 LONGEST_LABEL = 200
 
 WAIT_SECONDS = 600
-"""How long a request waits for a copy (decisions C18)."""
+"""The time a request waits for a copy (decisions C18)."""
 
 _BY_WAY_OF = "relationFieldKey"
 _NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)
@@ -123,7 +123,7 @@ def copied_relation_ids(fields: FieldSpecs, source_id: Id, copy_id: Id) -> dict[
 def copied_relations(
     relations: JsonObject, inward: Collection[str], copy_id: Id, *, with_records: bool
 ) -> JsonObject:
-    """The links of a template; copied records replace those of the source, if they are copied."""
+    """The links of a template; copied records, if any, replace the records of the source."""
     return {
         key: [str(copied_id(copy_id, Id(target))) for target in targets]
         if key in inward
@@ -136,7 +136,7 @@ def copied_relations(
 def copied_layout(
     layout: JsonObject, fields: FieldSpecs, source_id: Id, views: Mapping[Id, Id]
 ) -> JsonObject:
-    """The layout with the copies of the views it names; `views` maps those that were copied."""
+    """The layout with the copies of the views it names; `views` maps copied views to copies."""
     shown: dict[str, Any] = {}
     for key, entry in layout["relationViews"].items():
         view_id = entry.get("defaultViewId")

@@ -12,7 +12,7 @@ TemplateName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class NewFromTemplate(Input):
-    """Where a database made from a template is put, and how it is called unless as the template."""
+    """Place and label of a database made from a template; without `label`, the template's."""
 
     label: Label | None = None
     parent_item_id: InputId | None = None

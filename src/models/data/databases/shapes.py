@@ -74,7 +74,7 @@ class ChangeSection(Input):
 
 
 class ChangeRelationView(Input):
-    """How the records a relation points at are shown."""
+    """The display of the records a relation points at."""
 
     default_view_id: InputId | None = None
     position: Annotated[RelationViewPosition, Field(strict=False)] = RelationViewPosition.SECTION
@@ -82,7 +82,7 @@ class ChangeRelationView(Input):
 
 
 class ChangeRecordLayout(Input):
-    """What a body names of a layout is replaced, the rest stays.
+    """Parts of a layout: the ones a body names are replaced, the rest stays.
 
     `version` is the one last read: a layout that was changed since is left as it is.
     """
@@ -127,7 +127,7 @@ class ConversionSample(Shape):
 
 
 class ConversionPreview(Shape):
-    """What converting a field would do: `convertible` and `lost` of the `examined` values.
+    """The outcome of converting a field: `convertible` and `lost` of the `examined` values.
 
     `total` counts the records that hold a value.
     """
@@ -161,7 +161,7 @@ class RelationViewLayout(Shape):
 
 
 class RecordLayout(Shape):
-    """How a record page is laid out."""
+    """The layout of a record page."""
 
     version: int
     page_width: PageWidth

@@ -46,7 +46,7 @@ def _fields(workspace_id: Id) -> Select[Any]:
 
 
 def _field_problem(row: Row) -> str | None:
-    """What is wrong with a field as a bundle has it."""
+    """The problem of a field as a bundle has it."""
     if row["kind"] not in set(FieldKind):
         return f"nothing is known of a field of the kind {row['kind'][:50]}"
     if not KEY.fullmatch(row["key"]):

@@ -132,7 +132,7 @@ async def find_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Fi
 async def fields_by_database(
     work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
 ) -> dict[Id, FieldSpecs]:
-    """The fields of those of these databases that exist outside the trash."""
+    """The fields of each of these databases that exists outside the trash."""
     rows = await work.rows(
         select(database.c.id, fields_as_text().label("fields"))
         .join(*live_item_of(database))

@@ -21,7 +21,7 @@ _SHARED_AT_ONCE = PreparedStatement(
     select(func.pg_try_advisory_xact_lock_shared(_KEY).label("shared"))
 )
 WAIT = "1s"
-"""How long a writer waits for a change of fields to end."""
+"""The time a writer waits for a change of fields to end."""
 _ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
@@ -68,7 +68,7 @@ async def await_schema(work: UnitOfWork, database_id: Id) -> None:
 
 
 def sharing(database_id: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Whether the lock of `share_schema` was to be had at once, as the column `shared`.
+    """The column `shared`: true when the lock of `share_schema` was to be had at once.
 
     For a statement that finds the database itself; `share_schema_soon` follows where it is false.
     """

@@ -29,9 +29,9 @@ from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 visible = placement_of(database)
-"""Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
+"""The placement of a database: `await visible(work, workspace_ids, database_id, user_id)`."""
 database_level = visible.level
-"""What an actor may do with a database: `await database_level(work, actor, database_id)`."""
+"""The level of an actor on a database: `await database_level(work, actor, database_id)`."""
 
 visible_field = PlacementOf(
     placed(database)
@@ -41,7 +41,7 @@ visible_field = PlacementOf(
         field.c.workspace_id == database.c.workspace_id,
     )
 )
-"""Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
+"""The placement of a field's database: `await visible_field(work, workspace_ids, field_id, …)`."""
 
 
 async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: str) -> None:
@@ -57,7 +57,7 @@ async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: 
 
 
 def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
-    """The ids of those of these databases that the actor sees."""
+    """The ids of the given databases that the actor sees."""
     return select(database.c.id).where(
         database.c.workspace_id == actor.workspace_id,
         database.c.id == func.any(ids),
@@ -86,7 +86,7 @@ async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Sc
 
 
 async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
-    """When the last change of a field that a database has was made."""
+    """The moment of the last change of a field that a database has."""
     found: datetime = await work.scalar(
         select(func.max(field.c.updated_at)).where(
             field.c.workspace_id == workspace_id, field.c.database_id == database_id

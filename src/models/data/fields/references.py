@@ -1,4 +1,4 @@
-"""What the settings of a field name elsewhere in the workspace (decisions C2).
+"""References from the settings of a field to nouns elsewhere in the workspace (decisions C2).
 
 A noun of a higher wing that fields may name registers how it is checked; `models.registrations`
 lists them.

@@ -208,7 +208,7 @@ async def _emit(
 
 
 def _public_actor(row: PublicFormRow) -> Actor:
-    """Who submits: a principal that may create records, in the name of the form's creator."""
+    """The submitter: a principal that may create records, in the name of the form's creator."""
     return Actor(
         principal=Principal(
             type=PrincipalType.SHARE_LINK, id=row.id, user_id=row.created_by_user_id

@@ -25,7 +25,7 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 visible = placement_of(form)
-"""Where a form is placed: `await visible(work, workspace_ids, form_id, user_id)`."""
+"""The placement of a form: `await visible(work, workspace_ids, form_id, user_id)`."""
 
 
 def takes_answers(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:

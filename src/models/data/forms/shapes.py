@@ -33,7 +33,7 @@ Questions = Annotated[list[FormField], Field(max_length=MAX_QUESTIONS)]
 
 
 class CreateForm(Input):
-    """What a new form is made of; without `fields` it asks for every field a form can ask for.
+    """The content of a new form; without `fields` it asks for every field a form can ask for.
 
     Without `title` the item's is shown.
     """

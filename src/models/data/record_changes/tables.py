@@ -15,9 +15,9 @@ from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
 class RecordChange(SQLModel, table=True):
     """A change of a record, written by the transaction that made it and never again.
 
-    Ids come from the database's clock while the record is locked, so those of one record sort as
-    its changes were made. It refers to records without a constraint: one more look per row would
-    be paid by every writer.
+    Ids come from the database's clock while the record is locked, so the ids of one record sort as
+    its changes were made. It refers to records without a constraint: one more look per row would be
+    paid by every writer.
     """
 
     __tablename__ = "record_change"

@@ -137,7 +137,7 @@ def _this(actor: Actor, place: tuple[Id, Id]) -> tuple[ColumnElement[bool], ...]
 
 
 async def _members(work: UnitOfWork, actor: Actor, mentions: Sequence[Id]) -> list[Id]:
-    """The people mentioned, each once. Raises `ValidationError` for those who are no members."""
+    """The people mentioned, each once. Raises `ValidationError` for a person who is no member."""
     people = list(dict.fromkeys(mentions))
     if not people:
         return []

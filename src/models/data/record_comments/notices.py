@@ -17,7 +17,7 @@ from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 
 MOST_TOLD = 50
-"""Authors of a thread who are told of one more comment, those who wrote last."""
+"""Authors of a thread who are told of one more comment: the last ones to write."""
 
 _comment = record_comment.c
 
@@ -29,9 +29,9 @@ class _Subject(Protocol):
 
 
 async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
-    """Notify whom a new comment mentions, and those who follow: of the thread, or the record.
+    """Notify whom a new comment mentions, and the followers of the thread, or of the record.
 
-    A record is followed by who made it, a thread by those who wrote in it.
+    A record is followed by who made it, a thread by its authors.
     """
     subject = await _subject(work, actor, made.record_id)
     if made.parent_comment_id is None:

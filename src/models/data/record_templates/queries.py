@@ -16,7 +16,7 @@ from runtime.errors import NotFoundError
 _FILLED = has_blocks(record_template.c.workspace_id, record_template.c.content_surface_id).label(
     "filled"
 )
-"""Whether a template's surface has blocks."""
+"""True when a template's surface has blocks."""
 
 
 async def list_templates(
@@ -37,7 +37,7 @@ async def list_templates(
 async def template_prefills(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_ids: Collection[Id]
 ) -> dict[Id, Prefill]:
-    """What each of these templates of a database prefills; one statement.
+    """The prefill of each of these templates of a database; one statement.
 
     Raises `NotFoundError` for an id that is no template of the database.
     """

@@ -1,4 +1,4 @@
-"""What a record template may prefill (decisions C5): values a record could have, none required."""
+"""The prefill of a record template (decisions C5): values a record could have, none required."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -61,7 +61,7 @@ def _links(workspace_id: Id) -> Select[Any]:
 
 
 def _live_content(surface: Any) -> ColumnElement[bool]:
-    """Whether the record or the template that a surface is the content of is outside the trash."""
+    """True when a surface is the content of a record or of a template outside the trash."""
     databases = live_databases(surface.workspace_id, database.c.id).where(
         database.c.id == surface.database_id
     )

@@ -41,7 +41,7 @@ async def emit_changes(
 
 
 async def has_subscriber(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
-    """Whether any automation subscribes to what this actor changes in the database."""
+    """True when an automation subscribes to what this actor changes in the database."""
     here = schema.workspace_id, schema.database_id
     return await has_record_subscriber(work, *here, system=_is_system(actor))
 
@@ -79,13 +79,13 @@ async def _changes(
 
 
 def _is_system(actor: Actor) -> bool:
-    """Whether the platform writes by itself: neither for a person nor for a run, or in bulk."""
+    """True when the platform writes by itself: neither for a person nor for a run, or in bulk."""
     alone = actor.person is None and actor.principal.run_id is None
     return alone or actor.principal.bulk
 
 
 def any_automation(workspace_id: Id) -> Actor:
-    """Who sees what every automation sees, and no more."""
+    """The actor who sees what every automation sees, and no more."""
     principal = Principal(type=PrincipalType.SYSTEM, id=workspace_id, user_id=workspace_id)
     scopes = ROLE_SCOPES[Role.EDITOR]
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.EDITOR, scopes=scopes)
@@ -121,7 +121,7 @@ def _was_there(one: Planned) -> bool:
 
 
 def _as_it_was(schema: Schema, one: Planned, past: RecordDetail) -> JsonObject:
-    """The record before; its links are read after, but for those that the write changed."""
+    """The record before; its links are read after, but for the ones that the write changed."""
     assert one.history is not None, "what changes nothing is no change"
     shown = past.to_json()
     del shown["related"]

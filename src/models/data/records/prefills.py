@@ -12,7 +12,7 @@ from runtime.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """What a template gives a new record; an empty surface is left out."""
+    """The content a template gives a new record; an empty surface is left out."""
 
     data: JsonObject
     relations: JsonObject

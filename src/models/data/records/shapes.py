@@ -172,7 +172,7 @@ class RecordQuery(Input):
 
 
 class RelatedRecord(Shape):
-    """What a relation points at."""
+    """A record that a relation points at."""
 
     id: Id
     title: str
@@ -224,8 +224,8 @@ class RecordList(Shape):
 class RecordGroup(Shape):
     """Records that are alike in the grouped field: `value` as records show it, `key` as text.
 
-    A group of dates has the first day of its period as value. Records whose field is empty are
-    in the group with the value null and the key "". `groups` are those of the second level.
+    A group of dates has the first day of its period as value. Records whose field is empty are in
+    the group with the value null and the key "". `groups` are the groups of the second level.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Time entries in a bundle: those that are completed."""
+"""Time entries in a bundle: only completed ones."""
 
 from datetime import datetime
 from typing import Any
@@ -25,8 +25,11 @@ def _rows(workspace_id: Id) -> Select[Any]:
 
 
 def _problem(row: Row) -> str | None:
-    """What keeps a row from being a completed entry: of others one at most may run for a person,
-    and only executions, which no import starts, would end them."""
+    """The problem that keeps a row from being a completed entry.
+
+    Of other entries one at most may run for a person, and only executions, which no import starts,
+    would end them.
+    """
     if row["status"] != EntryStatus.COMPLETED:
         return f"status: an entry that is {row['status']} is not over; only completed ones come in."
     for name in ("endedAt", "closedAt", "durationMs"):

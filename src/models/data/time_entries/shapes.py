@@ -136,7 +136,7 @@ class DeletedTimeEntry(Shape):
 
 
 class SummaryGroup(StrEnum):
-    """What a summary adds up by."""
+    """The key that a summary adds up by."""
 
     DAY = "day"
     USER = "user"

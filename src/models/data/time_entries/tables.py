@@ -29,9 +29,9 @@ class TimeEntry(SQLModel, table=True):
     It outlives its target, whose title and place it keeps: `item_id` is the item whose access says
     who sees the entry, null for time spent on the workspace. `pauses` are the spans that do not
     count; `accumulated_paused_ms` is their length. `counted_ms` is what a completed entry adds to
-    its timer field. `client_mutation_id` and `mutation_digest` are those of the call that made it,
-    `update_mutation_id` that of its last update. `closed_at` is when it was decided that it ended.
-    An import that is not verified yet keeps its entries out of sight by `deleted_at`.
+    its timer field. `client_mutation_id` and `mutation_digest` are of the call that made it,
+    `update_mutation_id` is of its last update. `closed_at` is when it was decided that it ended. An
+    import that is not verified yet keeps its entries out of sight by `deleted_at`.
     """
 
     __tablename__ = "time_entry"

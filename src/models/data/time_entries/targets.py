@@ -1,4 +1,4 @@
-"""What time is spent on: found where the caller sees it."""
+"""The targets that time is spent on: found where the caller sees them."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,7 @@ _ORDER = (view.c.position, view.c.id)
 
 
 def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
-    """The ids of those of these views that the actor sees, shared ones and their own."""
+    """The ids of the given views that the actor sees, shared ones and their own."""
     return (
         select(view.c.id)
         .join(database, database.c.id == view.c.database_id)
@@ -79,7 +79,7 @@ async def through_its_view(
 
 
 class ViewDefinition(Protocol):
-    """What a view shows."""
+    """The content of a view."""
 
     database_id: Id
     kind: str
@@ -87,7 +87,7 @@ class ViewDefinition(Protocol):
 
 
 async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> ViewDefinition:
-    """What a view shows, whosever it is. Raises `NotFoundError`."""
+    """The content of a view, whosever it is. Raises `NotFoundError`."""
     found = await work.first(
         select(view.c.database_id, view.c.kind, view.c.manifest).where(
             view.c.workspace_id == workspace_id, view.c.id == view_id
@@ -121,12 +121,12 @@ async def find_view(
 
 
 def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> Select[Id]:
-    """The ids of those of these views that exist, whosever they are."""
+    """The ids of the given views that exist, whosever they are."""
     return select(view.c.id).where(view.c.workspace_id == workspace_id, view.c.id.in_(view_ids))
 
 
 def names_field(field_key: str) -> ColumnElement[bool]:
-    """Whether a manifest has the field key as a value anywhere."""
+    """True when a manifest has the field key as a value anywhere."""
     path = f'$.** ? (@ == "{field_key}")'  # keys are slugs, so nothing needs escaping
     return func.jsonb_path_exists(view.c.manifest, cast(path, JSONPATH))
 

@@ -25,7 +25,7 @@ class ShownField(Input):
 
 
 class Chart(Input):
-    """What a chart draws: `aggregate` of the records for each value of `xFieldKey`."""
+    """The content of a chart: `aggregate` of the records for each value of `xFieldKey`."""
 
     type: Annotated[ChartType, Field(strict=False)]
     x_field_key: FieldKey | None = None
@@ -51,10 +51,10 @@ class FormLayout(Input):
 
 
 class Manifest(Input):
-    """What a view shows and how.
+    """The content of a view and its display.
 
-    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are those of a records query. What is
-    named here is checked; further keys are kept for the clients that know them.
+    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are as in a records query. What is named
+    here is checked; further keys are kept for the clients that know them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -75,7 +75,7 @@ class Manifest(Input):
 
 
 ChosenPlacement = Literal["database", "relation", "dashboard"]
-"""What a body may say; a standalone view is made by creating an item of the kind view."""
+"""Placements a body may name; a standalone view is made by creating an item of the kind view."""
 
 
 class CreateView(Input):

@@ -92,9 +92,9 @@ async def copy_records(
 ) -> int:
     """Copy records without their links, and their surfaces with their blocks.
 
-    Values under the keys of removed fields (`gone`) are left out, and those of timers, whose time
-    entries stay with the source. It is one statement, so all rows are of one snapshot. Gives how
-    many records were copied.
+    Values under the keys of removed fields (`gone`) are left out. So are the values of timers,
+    whose time entries stay with the source. It is one statement, so all rows are of one snapshot.
+    Gives the number of copied records.
     """
     copy = span.copy
     values = {
@@ -153,7 +153,7 @@ async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
 
 
 def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether the copy has this record; a scalar subquery, which is fast with any plan."""
+    """True when the copy has this record; a scalar subquery, which is fast with any plan."""
     made = record.alias("made")
     found = select(made.c.id).where(
         made.c.workspace_id == copy.workspace_id, made.c.id == record_id

@@ -117,7 +117,7 @@ async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> 
 
 
 async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
-    """When the last of the records was made; None without any."""
+    """The moment the last of the records was made; None without any."""
     found: datetime | None = await work.scalar(
         select(func.max(record.c.created_at)).where(
             record.c.workspace_id == copy.workspace_id,

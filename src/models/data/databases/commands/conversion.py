@@ -65,7 +65,7 @@ MAX_SAMPLES = 20
 async def preview_conversion(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
 ) -> ConversionPreview:
-    """What a conversion would do, judged by the values of the first records.
+    """Preview the outcome of a conversion, judged by the values of the first records.
 
     Raises what `accept_conversion` raises.
     """
@@ -155,7 +155,7 @@ _STILL_CONVERTING = (
 
 
 async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
-    """Whether this conversion was accepted already. Raises `InProgressError` while another runs."""
+    """True when this conversion was accepted. Raises `InProgressError` while another runs."""
     rows = await work.rows(
         jobs_of(actor.workspace_id, Family.FIELD_CONVERSION, JOB.id, JOB.status).where(
             JOB.subject_id == field_id
@@ -187,7 +187,7 @@ async def _planned(
 
 
 def _grows(target: FieldSpec, body: ConvertField) -> bool:
-    """Whether values may add options: none are listed, or the field lets writers add some."""
+    """True when values may add options: none are listed, or the field lets writers add some."""
     return body.options is None or target.settings.get("allowCreate") is True
 
 
@@ -266,7 +266,7 @@ async def _resumed(work: UnitOfWork, found: Job) -> tuple[Source, Converter]:
 
 
 async def conversion_result(work: UnitOfWork, found: Job) -> JsonObject:
-    """How many values were converted and how many were lost."""
+    """The numbers of values that were converted and that were lost."""
     done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
     counts: JsonObject = done.progress
     return counts

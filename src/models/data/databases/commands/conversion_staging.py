@@ -65,7 +65,7 @@ class Source(NamedTuple):
 
     @property
     def filled(self) -> ColumnElement[bool]:
-        """Whether a record has a value."""
+        """True when a record has a value."""
         return record.c.data.op("?")(self.key)
 
     def read(self) -> Select[Any]:
@@ -204,7 +204,7 @@ async def _batch_end(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id |
 
 
 async def count_staged(work: UnitOfWork, source: Source, job_id: Id) -> tuple[int, int]:
-    """How many records outside the trash get a value, and how many lose theirs."""
+    """The numbers of records outside the trash that get a value, and that lose theirs."""
     kept = conversion_value.c.value.is_not(None)
     counted = await work.first(
         select(

@@ -82,7 +82,7 @@ def _problems(
     found: DerivedFields,
     path_of: Callable[[str], str],
 ) -> list[Detail]:
-    """The problems of the added fields; those of other fields are not for this request."""
+    """The problems of the added fields; problems of other fields are not for this request."""
     problems = []
     for spec in added:
         derived = found.problems.get(FieldRef(database_id, spec.key))

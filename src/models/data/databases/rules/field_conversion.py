@@ -30,7 +30,7 @@ class Converter:
         self.to_spec = to_spec
 
     def convert(self, values: Iterable[Any]) -> list[Any]:
-        """The stored forms of these values, None for those that are lost."""
+        """The stored forms of these values, None for each lost value."""
         wanted = list(values)
         if self._grows:
             for value in wanted:
@@ -74,7 +74,7 @@ def with_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
 
 
 def is_unchanged(spec: FieldSpec, kept: JsonObject) -> bool:
-    """Whether a field is as the job stored it, apart from added options."""
+    """True when a field is as the job stored it, apart from added options."""
     now = described(spec)
     ids = {option["id"] for option in kept["options"]}
     options = [option for option in now["options"] if option["id"] in ids]

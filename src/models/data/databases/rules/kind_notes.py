@@ -1,4 +1,4 @@
-"""What a value of each field kind is, in words, with an example."""
+"""The values of each field kind, in words, with an example."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from models.data.fields.rules.kinds import FieldKind
 
 
 class KindNote(NamedTuple):
-    """What a field of the kind holds, and a value as the API shows it."""
+    """The content of a field of the kind in words, and a value as the API shows it."""
 
     says: str
     value: Any

@@ -1,4 +1,4 @@
-"""How a record page is laid out (interface, recordLayout; defaults of decisions C5)."""
+"""The layout of a record page (interface, recordLayout; defaults of decisions C5)."""
 
 from collections.abc import Iterator
 from typing import Any

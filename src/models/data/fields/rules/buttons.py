@@ -14,7 +14,7 @@ RECORD_FACTS = frozenset({"id", "title", "databaseId"})
 
 
 def button_problems(spec: FieldSpec, fields: FieldSpecs, hints: FieldHints) -> list[Detail]:
-    """The problems of a button's bindings; `fields` are those of its database."""
+    """The problems of a button's bindings; `fields` are the fields of its database."""
     if spec.kind is not FieldKind.BUTTON:
         return []
     found = (

@@ -67,7 +67,7 @@ KIND_RULES: dict[FieldKind, KindRule] = {
 
 
 class ResultKind(StrEnum):
-    """What a formula or a rollup gives (setting `resultKind`)."""
+    """The kind of value that a formula or a rollup gives (setting `resultKind`)."""
 
     TEXT = "text"
     NUMBER = "number"

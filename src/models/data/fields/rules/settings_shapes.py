@@ -53,7 +53,7 @@ class PlainSettings(BaseModel):
 
 
 class NumberSettings(PlainSettings):
-    """How a number is shown, and the bounds of its values; `currencyCode` is that of ISO 4217."""
+    """The display of a number, and the bounds of its values; `currencyCode` is an ISO 4217 code."""
 
     model_config = example({"precision": 2, "min": 0, "format": "grouped", "currencyCode": "EUR"})
 
@@ -92,7 +92,7 @@ class StatusSettings(OptionSettings):
 
 
 class DateSettings(PlainSettings):
-    """How a date is shown; days begin in `timezone`, by default UTC."""
+    """The display of a date; days begin in `timezone`, by default UTC."""
 
     model_config = example({"includeTime": True, "timezone": "Europe/Berlin"})
 
@@ -109,7 +109,7 @@ class DateSettings(PlainSettings):
 
 
 class FileSettings(PlainSettings):
-    """How many files a record may hold here. A value is a list of file ids."""
+    """The most files a record may hold here. A value is a list of file ids."""
 
     model_config = example({"maxFiles": 5})
 
@@ -117,7 +117,7 @@ class FileSettings(PlainSettings):
 
 
 class RelationSettings(PlainSettings):
-    """Which database the records are of, and how many there may be.
+    """The database that the records are of, and the number there may be.
 
     The other database gets a field that shows the relation from its side, named `inverseLabel`; a
     `symmetric` relation into its own database is its own inverse. With `onDelete` `restrict`, a
@@ -158,7 +158,7 @@ class RollupSettings(LookupSettings):
 
 
 class FormulaSettings(PlainSettings):
-    """A CEL expression over `record`, whose keys are those of the fields; numbers are doubles."""
+    """A CEL expression over `record`, whose keys are the field keys; numbers are doubles."""
 
     model_config = example({"expression": "record.price * 2", "resultKind": "number"})
 
@@ -200,7 +200,7 @@ class ButtonSettings(PlainSettings):
 
 
 class TimerSettings(PlainSettings):
-    """How time is kept on a record."""
+    """The rules for keeping time on a record."""
 
     model_config = example({"roundToMinutes": 15})
 
@@ -228,5 +228,5 @@ _SHAPES: dict[FieldKind, type[PlainSettings]] = {
 
 
 def settings_model(kind: FieldKind) -> type[PlainSettings]:
-    """What checks the settings of a kind."""
+    """The model that checks the settings of a kind."""
     return _SHAPES.get(kind, PlainSettings)

@@ -54,7 +54,7 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def read_yes_or_no(text: str) -> bool:
-    """Whether a text says yes."""
+    """True when a text says yes."""
     word = text.strip().lower()
     if word not in _WORDS:
         raise InvalidValueError("is neither yes nor no")

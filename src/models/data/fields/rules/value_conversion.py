@@ -63,7 +63,7 @@ _SOURCES: Mapping[FieldKind, frozenset[FieldKind]] = {
 
 
 def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
-    """Whether values of one kind can be converted to another."""
+    """True when values of one kind can be converted to another."""
     return from_kind is not to_kind and from_kind in _SOURCES.get(to_kind, frozenset())
 
 

@@ -1,4 +1,4 @@
-"""What a value of each field kind may be, and the one form in which it is stored (decisions C5).
+"""The values each field kind may have, and the one form in which they are stored (decisions C5).
 
 A check takes the field and a JSON value, returns the stored form and raises `InvalidValueError`
 with the sentence that follows the value's path. Nothing is coerced: a number in quotes is text.
@@ -32,7 +32,7 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 _EMAIL = re.compile(r"[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+([.][^@\s.<>()\",;:\\]+)+")
 _SPACE = re.compile(r"\s")
 _PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!-~]*)?")
-"""What needs no more looking at; others are taken apart."""
+"""URLs that need no more looking at; others are taken apart."""
 _PHONE = re.compile(r"[0-9+().\-/ x#*]+")
 
 

@@ -41,7 +41,8 @@ ASKABLE = frozenset(
 )
 """Kinds a form can ask for.
 
-To choose a person, a file or a related record, the public would have to see those of the workspace.
+To choose a person, a file or a related record, the public would have to see the people, files and
+records of the workspace.
 """
 
 

@@ -99,7 +99,7 @@ class _Input:
 
     @property
     def _nothing(self) -> Any:
-        """What a formula sees of a field without a value."""
+        """The value that a formula sees of an empty field."""
         if self.form in _LISTS:
             return []
         return False if self.checkbox else None
@@ -157,7 +157,7 @@ def compile_formula(
 
 
 def _bare_field(text_: str, fields: FieldSpecs) -> str:
-    """What to write for a field that is named without `record`, by its key or its label."""
+    """The correction for a field that is named without `record`, by its key or its label."""
     bare = {name.lower() for name in free_names(text_)} - _KEYWORDS
     found = (key for key, spec in fields.items() if bare & {key.lower(), spec.label.lower()})
     key = next(found, None)

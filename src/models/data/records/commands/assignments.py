@@ -57,7 +57,7 @@ def _notice(actor: Actor, one: Planned, item_id: Id, name: str, key: str) -> Not
 
 
 def _added(one: Planned, keys: Sequence[str]) -> Iterator[tuple[Id, str]]:
-    """Whom a write has assigned, and the field that says so."""
+    """The people a write has assigned, and the field that says so."""
     if one.kind in {None, ChangeKind.DELETED}:
         return
     for key in keys:

@@ -58,7 +58,8 @@ async def update_from(
 async def derive_where(work: UnitOfWork, schema: Schema, these: ColumnElement[bool]) -> None:
     """Bring up to date what is derived from the records that meet a condition.
 
-    Computed values of many records, and those that follow from them elsewhere, are left to jobs.
+    Computed values of many records, and the values that follow from them elsewhere, are left to
+    jobs.
     """
     await index_where(work, schema, these, None)
     if not any(spec.relation or spec.derived for spec in schema.fields.values()):

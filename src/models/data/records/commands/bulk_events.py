@@ -1,7 +1,7 @@
 """The events of records that were written in bulk, told from the history of this transaction.
 
 A bulk write leaves its rows in the database, so what an event holds is read back: a record as it is
-now, and as it was before. Of computed values only those of now are known.
+now, and as it was before. Of computed values only the present ones are known.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -41,7 +41,7 @@ from runtime.errors import UnavailableError, ValidationError
 from runtime.prepared_statement import PreparedStatement
 
 LOCK_TIMEOUT = "500ms"
-"""How long a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
+"""The time a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
 REQUEST_SECONDS = 0.25
 """Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
 JOB_SECONDS = 20.0
@@ -83,9 +83,9 @@ async def load_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Fi
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What was computed: the records whose values changed, by the key of the field.
+    """The result of a computation: the records whose values changed, by the key of the field.
 
-    `left` are those that were not computed, for lack of time.
+    `left` are the records that were not computed, for lack of time.
     """
 
     changed: Mapping[str, Collection[Id]]

@@ -1,7 +1,8 @@
 """Computed values: rollups, lookups and formulas, kept up to date in the writer's transaction.
 
-What follows from a write is computed level by level: the records written, those that follow from
-them through relations, those that follow from these. Beyond `MAX_AT_ONCE` records a job does it.
+What follows from a write is computed level by level: the records written, the records that follow
+from them through relations, the records that follow from these. Beyond `MAX_AT_ONCE` records a job
+does it.
 """
 
 from collections import defaultdict
@@ -133,7 +134,7 @@ async def _compute(
 
 
 async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[Stale]:
-    """What follows from these changes in related records."""
+    """The effects of these changes in related records."""
     if not changed or not any(spec.relation for spec in schema.fields.values()):
         return []
     incoming = await incoming_relations(work, schema)

@@ -1,8 +1,8 @@
 """The side index: typed values of the fields that large databases are filtered and sorted by.
 
 A field is indexed once a query of a large database would be spared records by it. Its index is
-named first; from then on writers keep the entries of what they write, while a job writes those of
-the records that were there.
+named first; from then on writers keep the entries of what they write, while a job writes the
+entries of the records that were there.
 """
 
 from collections.abc import Collection
@@ -44,7 +44,7 @@ LARGE = 5_000
 MAX_INDEXES = 20
 """Fields of one database that are indexed: each costs every writer."""
 PATIENCE = timedelta(minutes=10)
-"""How long an index that could not be built is not asked for again."""
+"""The time in which an index that could not be built is not asked for again."""
 
 _MOVED = frozenset({FieldKind.UPDATED_AT, FieldKind.UPDATED_BY})
 """Kinds whose value every write changes."""

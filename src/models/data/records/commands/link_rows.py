@@ -1,4 +1,4 @@
-"""The rows of links: read around those that are written, then brought to what was worked out."""
+"""The rows of links: read around the written ones, then brought to what was worked out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ async def present_links(
     sides: Mapping[str, Side],
     facing: Mapping[str, Incoming | None],
 ) -> list[Link]:
-    """The links of the written lists, and those that other lists may lose to them."""
+    """The links of the written lists, and the links that other lists may lose to them."""
     as_record: set[tuple[Id, Id]] = set()
     as_target: set[tuple[Id, Id]] = set()
     for own, key, others in lists:

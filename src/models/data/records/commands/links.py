@@ -46,11 +46,9 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, wanted: Li
     """Make the relation fields of these records show exactly what is wanted, on both sides.
 
     What the actor does not see there is neither shown nor changed: links to records in the trash
-    come back with them. Records that lose a link are recomputed here, those that gain one by
-    `recompute`.
-
-    Raises `ValidationError` at `relations.<key>`, `NotFoundError` for a record that is not in the
-    field's database, in the trash, or out of the actor's sight.
+    come back with them. Records that lose a link are recomputed here, records that gain one by
+    `recompute`. Raises `ValidationError` at `relations.<key>`, `NotFoundError` for a record that is
+    not in the field's database, in the trash, or out of the actor's sight.
     """
     lists = [
         (own, key, list(dict.fromkeys(others)))
@@ -123,8 +121,8 @@ async def _hold_targets(
 ) -> None:
     """Hold the records at the other end where something follows from the link.
 
-    Those that get another link or another rollup are held alone, those whose values are only read
-    are kept from changing; each in the order of ids.
+    Records that get another link or another rollup are held alone. Records whose values are only
+    read are kept from changing. Each group is taken in the order of ids.
     """
     alone, unchanged = _followed(schema, [(key, others) for _, key, others in lists], facing)
     for ids, read in ((alone, False), (unchanged, True)):
@@ -178,7 +176,7 @@ def _losers(
     links: Links,
     wanted: LinksOf,
 ) -> list[Stale]:
-    """What must be computed anew where a link ended that the caller does not know of."""
+    """The fields to compute anew where a link ended that the caller does not know of."""
     own_followers = followers_of(schema.fields)
     stale: list[Stale] = []
     for link in links.removed:

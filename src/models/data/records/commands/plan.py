@@ -46,11 +46,11 @@ async def plan_writes(
     writes: Sequence[Write],
     problems: Sequence[Detail],
 ) -> tuple[Schema, list[Planned]]:
-    """What the writes make of their records, which are locked, and the schema with new options.
+    """Plan writes to records, which are locked, and give the schema with new options too.
 
-    `problems` are those of the writes themselves, reported with the others. Raises `NotFoundError`
-    for records, templates and files, `ValidationError` with every problem, `ConflictError` for
-    records that are not as expected.
+    `problems` are the problems of the writes themselves, reported with the others. Raises
+    `NotFoundError` for records, templates and files, `ValidationError` with every problem,
+    `ConflictError` for records that are not as expected.
     """
     schema, writes = await _with_new_options(work, schema, writes)
     upserts = [write for write in writes if write.op is WriteOp.UPSERT]
@@ -125,7 +125,7 @@ async def _held(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) ->
 
 
 def _reachable(row: StoredRecord | None, write: Write, work: UnitOfWork) -> bool:
-    """Whether a write may mean this row: only a restoration means one in the trash."""
+    """True when a write may mean this row: only a restoration means one in the trash."""
     if row is None:
         return False
     if row.deleted_at is None:
@@ -159,7 +159,7 @@ async def _with_new_options(
 
 
 def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], list[Detail]]:
-    """What the writes say, as far as the fields take it, and everything that is wrong."""
+    """The writes, as far as the fields take what they say, and everything that is wrong."""
     check = DataCheck(schema.fields)
     checked: list[Checked] = []
     problems: list[Detail] = []
@@ -219,7 +219,7 @@ async def _refuse_restricted(work: UnitOfWork, schema: Schema, checked: Sequence
 async def _links_before(
     work: UnitOfWork, actor: Actor, schema: Schema, checked: Sequence[Checked]
 ) -> LinksOf:
-    """What the relation fields hold now that writes of records name."""
+    """The present links of the relation fields that writes of records name."""
     linking = {one.before.id: one.links for one in checked if one.before is not None and one.links}
     if not linking:
         return {}
@@ -233,7 +233,7 @@ def _planned(
     checked: Sequence[Checked],
     linked: LinksOf,
 ) -> list[Planned]:
-    """The records after the writes. Raises `ValidationError` for those that grow too large."""
+    """The records after the writes. Raises `ValidationError` for records that grow too large."""
     planned: list[Planned] = []
     problems: list[Detail] = []
     for one in checked:

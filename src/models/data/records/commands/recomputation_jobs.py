@@ -34,8 +34,8 @@ async def request_recomputation(
 ) -> None:
     """Accept a job that computes these fields of these records.
 
-    Without record ids it is all records of the database; with `through` it is those that this
-    relation field links to them. A job of the same that has not begun does both.
+    Without record ids it computes all records of the database; with `through`, the records that
+    this relation field links to them. A job of the same that has not begun does both.
     """
     wanted = {
         "keys": sorted(stale.keys),

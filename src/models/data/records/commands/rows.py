@@ -84,7 +84,7 @@ def _history(given: CTE, kind: Any, before: Any, after: Any) -> CTE:
 def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
     """The insertion of new records, which `given` describes, and of their history.
 
-    Its parameters are those of `write_parameters`.
+    `write_parameters` gives its parameters.
     """
     values = {
         "id": given.c.id,
@@ -151,7 +151,7 @@ _CHANGED = _entries(
 def updating(given: CTE) -> Update:
     """The change of records, which `given` describes, and the insertion of their history.
 
-    Its parameters are those of `write_parameters`.
+    `write_parameters` gives its parameters.
     """
     kept = record.c.data.op("-", return_type=JSONB())(given.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
@@ -205,14 +205,14 @@ async def hold_records(work: UnitOfWork, workspace_id: Id, ids: Iterable[Id]) ->
 async def lock_records(
     work: UnitOfWork, schema: Schema, ids: Iterable[Id]
 ) -> dict[Id, StoredRecord]:
-    """Those of these records that the database has, also in the trash, held until the end."""
+    """The given records that the database has, also in the trash, held until the end."""
     return await _these(work, schema, ids, _LOCK)
 
 
 async def read_records(
     work: UnitOfWork, schema: Schema, ids: Iterable[Id]
 ) -> dict[Id, StoredRecord]:
-    """Those of these records that the database has, also in the trash."""
+    """The given records that the database has, also in the trash."""
     return await _these(work, schema, ids, _READ)
 
 
@@ -288,7 +288,7 @@ def _with_rows(
 
 
 def write_parameters(work: UnitOfWork, actor: Actor, schema: Schema) -> dict[str, Any]:
-    """Where, by whom and when records are written."""
+    """The parameters of a write: its place, its user and its time."""
     return {
         "of_workspace": schema.workspace_id,
         "of_database": schema.database_id,

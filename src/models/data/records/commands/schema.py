@@ -1,4 +1,4 @@
-"""What types a record that is about to be written."""
+"""The schema that types a record about to be written."""
 
 from sqlalchemy import Uuid, bindparam, select
 

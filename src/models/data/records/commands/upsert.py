@@ -1,4 +1,4 @@
-"""Finding the records that upserts mean: those that have the same values in certain fields."""
+"""Finding the records that upserts mean, by the values they have in certain fields."""
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ _LOCKS = 32
 
 @dataclass(slots=True)
 class Matches:
-    """What upserts mean, by the paths of the writes.
+    """The records that upserts mean, by the paths of the writes.
 
     `meant` are the values the record is found by, `found` the record where there is one.
     """

@@ -42,7 +42,7 @@ async def list_history(
 
 
 async def _seen(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> set[str]:
-    """Those of these records, in the trash or not, whose database the actor sees."""
+    """The ids of the given records, in the trash or not, whose database the actor sees."""
     if not ids:
         return set()
     rows = await work.rows(

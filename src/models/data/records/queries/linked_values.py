@@ -44,7 +44,7 @@ _COUNTS = frozenset(
         Aggregate.UNCHECKED,
     }
 )
-"""What is 0 where nothing is linked; of nothing there is no sum, average or percentage."""
+"""Aggregates that are 0 where nothing is linked; nothing has no sum, average or percentage."""
 
 
 async def linked_values(

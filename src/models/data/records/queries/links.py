@@ -129,7 +129,7 @@ LinksShown = Mapping[Id, Mapping[str, Sequence[Shown]]]
 async def shown_links(
     work: UnitOfWork, actor: Actor, schema: Schema, record_ids: Collection[Id], sides: list[Side]
 ) -> LinksShown:
-    """What these sides show the actor, in one statement: nothing of the trash or out of sight.
+    """The links these sides show the actor, in one statement: none in the trash or out of sight.
 
     At most `MAX_SHOWN` per record and field, in order.
     """
@@ -224,7 +224,7 @@ class Incoming:
     followers: tuple[Follower, ...]
 
     def faces(self, spec: FieldSpec) -> bool:
-        """Whether it shows the links of this field from their other end."""
+        """True when it shows the links of this field from their other end."""
         return spec.relation and self.inverse_id == spec.id
 
 

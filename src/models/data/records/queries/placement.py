@@ -1,4 +1,4 @@
-"""Where a record that may be in the trash is placed, and where the content of a record is."""
+"""The placement of a record that may be in the trash, and of the content of a record."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ restorable = PlacementOf(
         or_(record.c.deleted_at.is_(None), record.c.deleted_at > func.now() - literal(TRASH)),
     )
 )
-"""Where the database of a record is placed that can be restored, or need not be."""
+"""The placement of the database of a record that can be restored, or need not be."""
 
 
 def _item_of_content(surface: Any) -> ColumnElement[Any]:
@@ -39,4 +39,4 @@ def _item_of_content(surface: Any) -> ColumnElement[Any]:
 
 
 visible_surface = placement_of_surfaces(_item_of_content)
-"""Where a surface is placed, a record's content with its database: `await visible_surface(…)`."""
+"""The placement of a surface, a record's content with its database: `await visible_surface(…)`."""

@@ -47,7 +47,10 @@ visible = PlacementOf(
         record.c.deleted_at.is_(None),
     )
 )
-"""Where a record's database is placed: `await visible(work, workspace_ids, record_id, user_id)`."""
+"""The placement of a record's database.
+
+`await visible(work, workspace_ids, record_id, user_id)` gives it.
+"""
 
 
 def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool], ...]:
@@ -69,7 +72,7 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
 
 
 def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
-    """The ids of those of these records that the actor sees."""
+    """The ids of the given records that the actor sees."""
     return (
         select(record.c.id)
         .join(database, database.c.id == record.c.database_id)
@@ -168,7 +171,7 @@ async def list_records(
 async def ask_records(
     work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
 ) -> QueryResult | None:
-    """What an actor's query finds; the view it names was resolved before.
+    """The result of an actor's query; the view it names was resolved before.
 
     Has the fields indexed that would have spared it records; None when it took too long without,
     and the transaction has to commit so that they will be. Raises as `query_records` does.

@@ -97,7 +97,7 @@ async def _load(
 
 
 async def closed_databases(work: UnitOfWork, actor: Actor, database_ids: Collection[Id]) -> set[Id]:
-    """Those of these databases that the actor does not see."""
+    """The given databases that the actor does not see."""
     rows = await work.rows(
         select(database.c.id).where(
             database.c.workspace_id == actor.workspace_id,

@@ -1,1 +1,1 @@
-"""What queries and writes of records mean: checked, compiled and planned without a database."""
+"""Queries and writes of records: checked, compiled and planned without a database."""

@@ -1,4 +1,4 @@
-"""What the event of a changed record holds: which fields differ, and how much of it may wait."""
+"""The event of a changed record: the fields that differ, and the part of it that may wait."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ def _same(before: JsonObject, record: JsonObject, key: str) -> bool:
 
 
 def differing(before: JsonObject, record: JsonObject, keys: Iterable[str]) -> list[str]:
-    """Those of these keys of fields whose values differ, or may: they were left out as too long."""
+    """The given keys of fields whose values differ, or may: they were left out as too long."""
     unknown = {*_omitted(before), *_omitted(record)}
     return [key for key in keys if key in unknown or not _same(before, record, key)]
 

@@ -92,7 +92,7 @@ async def delete_entry(
 
 
 async def _stand_in_line(work: UnitOfWork, actor: Actor, entry_id: Id) -> None:
-    """Take the lock of the user's times before that of the entry, as those who start one do."""
+    """Take the lock of the user's times before the lock of the entry, as the start of one does."""
     this = (_entry.workspace_id == actor.workspace_id, _entry.id == entry_id)
     user_id = await work.scalar(select(_entry.user_id).where(*this))
     if user_id is not None:

@@ -1,4 +1,4 @@
-"""Starting time entries, and writing down those that are over."""
+"""Starting time entries, and writing down entries that are over."""
 
 from datetime import datetime
 from typing import Any

@@ -39,7 +39,7 @@ class TimerFields:
             self.touched.setdefault((row.target_id, row.field_id), []).append(row)
 
     async def write(self) -> None:
-        """Bring the fields up to date; those that are gone, or are no timers now, are left out."""
+        """Bring the fields up to date; fields that are gone, or are no timers now, are left out."""
         for record_id, field_id in sorted(self.touched):
             entries = self.touched[record_id, field_id]
             workspace_id, database_id = entries[0].workspace_id, entries[0].database_id

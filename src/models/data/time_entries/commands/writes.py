@@ -128,7 +128,7 @@ async def settle(
 
 
 async def _emit_completed(work: UnitOfWork, row: TimeEntry) -> None:
-    """What follows from the end of an entry."""
+    """Emit the event of a completed entry, and ring where its timer ended it."""
     shown = detail_of(row).model_dump(mode="json", by_alias=True)
     await time_entry_completed(work, row.workspace_id, shown, row.database_id)
     if row.completed_by == CompletedBy.TIMER:
@@ -156,7 +156,7 @@ def _named(user_id: ColumnElement[Any]) -> tuple[Any, ...]:
 
 
 def is_timed(row: TimeEntry) -> bool:
-    """Whether an entry ends by itself when its time is up."""
+    """True when an entry ends by itself when its time is up."""
     return EntryMode(row.mode) in TIMED_MODES
 
 

@@ -1,4 +1,4 @@
-"""Reading time entries: one, those of a list, and the one that runs."""
+"""Reading time entries: one, the entries of a list, and the one that runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _OWN = PreparedStatement(
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """What a list is narrowed to; the moments bound when entries began, `until` not included."""
+    """The filter of a list; the moments bound when entries began, `until` not included."""
 
     user_id: Id | None = None
     target_kind: TargetKind | None = None
@@ -54,7 +54,7 @@ class EntryFilter:
 
     @property
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What rows must meet."""
+        """The conditions that rows must meet."""
         names = ("user_id", "target_kind", "target_id", "database_id", "field_id", "status")
         wanted = ((name, getattr(self, name)) for name in names)
         found = [_entry[name] == value for name, value in wanted if value is not None]
@@ -68,7 +68,7 @@ class EntryFilter:
 async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], entry_id: Id, user_id: Id
 ) -> Placement | None:
-    """Where an entry is found: everybody sees their own, others who see what it is for.
+    """The placement of an entry: everybody sees their own, others who see what it is for.
 
     What is in the trash, or gone for good, is seen by nobody but owners and administrators.
     """
@@ -113,7 +113,7 @@ async def get_entry(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEnt
 async def list_entries(
     work: UnitOfWork, actor: Actor, page: PageRequest, wanted: EntryFilter
 ) -> TimeEntryList:
-    """The entries that the actor sees, those that began last first."""
+    """The entries that the actor sees; the one that began last comes first."""
     statement = named_entries(actor.workspace_id).where(sees(actor), *wanted.conditions)
     shown = await page.descending(work, statement, _entry.started_at, _entry.id, of=TimeEntry)
     return TimeEntryList(

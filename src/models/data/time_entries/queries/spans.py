@@ -15,7 +15,7 @@ _SPANS = TSTZMULTIRANGE()
 
 
 def worked(now: datetime) -> ColumnElement[Any]:
-    """What an entry counts, until it ended or until now: a multirange."""
+    """The time that an entry counts, until it ended or until now: a multirange."""
     moment = literal(now, Timestamp)
     running = func.least(moment, _entry.due_at)
     stop = func.coalesce(_entry.ended_at, _entry.paused_at, running)
@@ -29,14 +29,14 @@ def span(start: Any, end: Any) -> ColumnElement[Any]:
 
 
 def spans_of(times: Times, now: datetime) -> ColumnElement[Any]:
-    """What times at hand count: the same as `worked` says of a row."""
+    """The time that times at hand count: the same as `worked` says of a row."""
     whole = literal([Range(times.started_at, times.stop(now))], _SPANS)
     pauses = literal([Range(start, end) for start, end in times.pauses], _SPANS)
     return whole.op("-", return_type=_SPANS)(pauses)
 
 
 def in_common(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[Any]:
-    """What two multiranges share."""
+    """The time that two multiranges share."""
     return one.op("*", return_type=_SPANS)(other)
 
 

@@ -45,12 +45,12 @@ _TITLES: Mapping[SummaryGroup, tuple[str, str]] = {
     SummaryGroup.TARGET: ("target_title", "target_title_snapshot"),
     SummaryGroup.FIELD: ("field_label", "field_label_snapshot"),
 }
-"""What a group is called, and the column whose newest value says so."""
+"""The name of a group's title, and the column whose newest value it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is added up by, and the days of a zone it is added up for."""
+    """The key that is added up by, and the days of a zone it is added up for."""
 
     group_by: SummaryGroup
     zone: ZoneInfo
@@ -118,7 +118,7 @@ def _days(asked: Asked) -> FromClause:
 
 
 def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
-    """What each entry took of each span, in milliseconds."""
+    """The time that each entry took of each span, in milliseconds."""
     whole = span(spans.c.begins, spans.c.ends)
     took = worked(now)
     stop = func.coalesce(_entry.ended_at, _entry.paused_at, literal(now, Timestamp))

@@ -1,1 +1,1 @@
-"""What time entries are, and how their times follow from each other. Pure."""
+"""Time entries, and how their times follow from each other. Pure."""

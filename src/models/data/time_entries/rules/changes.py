@@ -1,4 +1,4 @@
-"""What an update does to the clock of an entry (decisions C12)."""
+"""The effect of an update on the clock of an entry (decisions C12)."""
 
 from datetime import datetime
 

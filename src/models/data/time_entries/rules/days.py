@@ -38,10 +38,10 @@ def read_days(
 
 
 def starts(first: date, last: date, zone: ZoneInfo) -> list[datetime]:
-    """When each day begins, and when the last one ends.
+    """The start of each day, and the end of the last one.
 
-    A day without a midnight begins when its clock is set forward; of two
-    midnights the first counts.
+    A day without a midnight begins when its clock is set forward; of two midnights the first
+    counts.
     """
     count = (last - first).days + 2
     return [_start(first + number * _DAY, zone) for number in range(count)]

@@ -1,4 +1,4 @@
-"""What a time entry can be, and the moves between its states (decisions C12)."""
+"""The kinds and states of time entries, and the moves between states (decisions C12)."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from models.core.lifecycle.rules import Lifecycle
 
 
 class TargetKind(StrEnum):
-    """What time is spent on."""
+    """The kind of thing that time is spent on."""
 
     DATABASE_RECORD = "database_record"
     ITEM = "item"
@@ -14,7 +14,7 @@ class TargetKind(StrEnum):
 
 
 class EntrySource(StrEnum):
-    """How an entry came about."""
+    """The origin of an entry."""
 
     TIMER = "timer"
     MANUAL = "manual"
@@ -37,7 +37,7 @@ class EntryStatus(StrEnum):
 
 
 class EntrySound(StrEnum):
-    """What rings when a timer is done; the client plays it."""
+    """The sound that rings when a timer is done; the client plays it."""
 
     NONE = "none"
     CHIME = "chime"
@@ -48,7 +48,7 @@ class EntrySound(StrEnum):
 
 
 class CompletedBy(StrEnum):
-    """Who or what ended an entry."""
+    """The person or the mechanism that ended an entry."""
 
     USER = "user"
     TIMER = "timer"
@@ -60,7 +60,7 @@ class CompletedBy(StrEnum):
 
 
 class EntryAction(StrEnum):
-    """What an update does to the clock of an entry."""
+    """The effect of an update on the clock of an entry."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -69,7 +69,7 @@ class EntryAction(StrEnum):
 
 
 class OnActive(StrEnum):
-    """What becomes of the entry that runs when another one is to run."""
+    """The fate of the entry that runs when another one is to run."""
 
     REPLACE = "replace"
     REJECT = "reject"

@@ -11,7 +11,7 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 """Nobody keeps time of before."""
 LONGEST = timedelta(days=366)
 POMODORO = timedelta(minutes=25)
-"""How long a pomodoro is that does not say so."""
+"""The length of a pomodoro that does not say its own."""
 
 Span = tuple[datetime, datetime]
 """From the first moment until before the second."""
@@ -31,7 +31,7 @@ def duration_of(given: int | None) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When an entry began, was paused and ended; pauses are in order and never meet.
+    """The start, the pauses and the end of an entry; pauses are in order and never meet.
 
     `paused_at` says since when a paused entry stands still, `target` how long it is meant to last.
     """
@@ -45,12 +45,12 @@ class Times:
 
     @property
     def paused(self) -> timedelta:
-        """How long it stood still before it went on."""
+        """The time it stood still before it went on."""
         return sum((end - start for start, end in self.pauses), timedelta())
 
     @property
     def due_at(self) -> datetime | None:
-        """When its time is up; None for what does not end by itself, or stands still."""
+        """The moment its time is up; None when it does not end by itself, or stands still."""
         if self.mode not in TIMED_MODES or self.target is None:
             return None
         if self.paused_at is not None or self.ended_at is not None:
@@ -116,7 +116,7 @@ def _within(spans: tuple[Span, ...], start: datetime, end: datetime | None) -> t
 
 
 def counted(duration: timedelta, round_to_minutes: int | None) -> timedelta:
-    """What a duration counts for in a timer field: to the nearest multiple, halves upwards."""
+    """The time a duration counts for in a timer field: to the nearest multiple, halves upwards."""
     if round_to_minutes is None:
         return duration
     step = timedelta(minutes=round_to_minutes)

@@ -21,11 +21,11 @@ NEEDED: dict[ViewKind, tuple[str, ...]] = {
     ViewKind.CHART: ("chart",),
     ViewKind.FORM: ("form",),
 }
-"""What the manifest of each kind must name; the other kinds can show any records."""
+"""Keys that the manifest of each kind must name; the other kinds can show any records."""
 
 
 class Placement(StrEnum):
-    """Where a view is shown.
+    """The place where a view is shown.
 
     `relation` is the list of linked records that a relation field shows; `item` is a view that
     stands in the tree of items by itself.

@@ -1,6 +1,7 @@
 """Checking a manifest: every key it names must be a field of the database, of a fitting kind.
 
-The filter, order and groups of a view are those of a query, so the rules of queries check them.
+The filter, order and groups of a view are written as in a query, so the rules of queries check
+them.
 """
 
 import json

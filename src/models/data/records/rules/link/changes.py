@@ -1,4 +1,4 @@
-"""What becomes of links when lists of them are written, worked out without the database."""
+"""The changes of links when lists of them are written, worked out without the database."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What relation fields hold, as conditions of the record table: links are kept beside it."""
+"""Relation fields in conditions of the record table: links are kept beside it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,20 +49,20 @@ def linked(field: FieldSpec) -> Select[Any]:
 
 
 def links_any(field: FieldSpec, targets: Sequence[str]) -> Expression:
-    """Whether the field points at one of these records."""
+    """True when the field points at one of these records."""
     found = linked(field)
     return found.where(found.selected_columns.id == any_(_ids(targets))).exists()
 
 
 def links_all(field: FieldSpec, targets: Sequence[str]) -> Expression:
-    """Whether the field points at every one of these records."""
+    """True when the field points at every one of these records."""
     ids = linked(field).subquery("linked_ids")
     found = select(func.count(distinct(ids.c.id))).where(ids.c.id == any_(_ids(targets)))
     return found.scalar_subquery() == len(set(targets))
 
 
 def links_none(field: FieldSpec) -> Expression:
-    """Whether the field points at nothing."""
+    """True when the field points at nothing."""
     return ~linked(field).exists()
 
 

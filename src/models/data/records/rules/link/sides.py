@@ -1,4 +1,4 @@
-"""How relation fields read links: one row per link, whichever of its fields shows it.
+"""Links as relation fields read them: one row per link, whichever of its fields shows it.
 
 A link between the records of two fields that are each other's inverse is stored under the older
 field; the younger one reads it backwards. A symmetric relation reads its links both ways.
@@ -24,11 +24,11 @@ class Side:
     """A record has at most one link here."""
 
     def reads(self, forward: bool) -> bool:
-        """Whether it shows links in this direction."""
+        """True when it shows links in this direction."""
         return self.forward if forward else self.backward
 
     def ends(self, record_id: Id, target_id: Id) -> list[tuple[Id, Id]]:
-        """Whose list shows whom, of a link between these two."""
+        """Each list that shows a link between these two: its record, and the record it shows."""
         ways = ((self.forward, record_id, target_id), (self.backward, target_id, record_id))
         return [(own, other) for reads, own, other in ways if reads]
 

@@ -1,4 +1,4 @@
-"""What a write to a record may say of its relations. Pure."""
+"""The relations that a write to a record names, read and checked. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

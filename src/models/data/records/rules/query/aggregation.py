@@ -37,7 +37,7 @@ class Figure:
 
     @property
     def inputs(self) -> tuple[Expression, Expression]:
-        """What it needs of each record: the value, and whether that is empty."""
+        """The expressions it needs of each record: the value, and a test that it is empty."""
         if self.field is None:
             return null(), false()
         return _value(self.field, self.op), empty(self.field)

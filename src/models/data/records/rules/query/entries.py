@@ -63,12 +63,12 @@ class Entry:
 
 
 def is_indexable(field: FieldSpec) -> bool:
-    """Whether a record has one value of this field that a btree can order."""
+    """True when a record has one value of this field that a btree can order."""
     return value_form(field) in _NUMBERS | _TEXTS
 
 
 def entry_of(field: FieldSpec) -> Entry:
-    """What the entry of a record holds."""
+    """The content of a record's entry."""
     form = value_form(field)
     no_text = cast(null(), Text)
     if form in _NUMBERS:
@@ -96,7 +96,7 @@ def order_column(field: FieldSpec) -> Expression | None:
 
 
 def is_mirrored(field: FieldSpec) -> bool:
-    """Whether the ordered column holds the very value that records are ordered by."""
+    """True when the ordered column holds the very value that records are ordered by."""
     form = value_form(field)
     exact = {ValueForm.NUMBER, ValueForm.TEXT, ValueForm.DAY, ValueForm.MOMENT}
     return form in exact and not (field.system and form is ValueForm.MOMENT)
@@ -131,7 +131,7 @@ def blank_entries() -> Expression:
 
 
 def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None:
-    """What is true of the entry of every record that meets a condition; None where nothing is."""
+    """The condition on the entry of a record that follows from `condition`; None without one."""
     match condition:
         case Empty() if value_form(field) is not ValueForm.BOOLEAN:
             return blank_entries()
@@ -148,7 +148,7 @@ def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None
 
 
 def is_exact(condition: Condition) -> bool:
-    """Whether the entries of its condition are those of the records that pass, and no others."""
+    """True when the entries of its condition belong to the records that pass, and to no others."""
     match condition:
         case In(values):
             return all(_is_whole(value) for value in values)
@@ -178,7 +178,7 @@ def _range(field: FieldSpec, span: Range) -> Expression | None:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a bound is compared as it is, and not by its first characters."""
+    """True when a bound is compared as it is, and not by its first characters."""
     return not isinstance(value, str) or len(value) < ENTRY_TEXT
 
 

@@ -1,4 +1,4 @@
-"""How the value of a field leaves the record table: guarded, typed, and NULL where it is empty.
+"""Field values as they leave the record table: guarded, typed, and NULL where they are empty.
 
 A stored value that does not have its field's form (a row older than a change of kind, say) counts
 as empty: it never makes a query fail.

@@ -51,7 +51,7 @@ class Level:
     descending: bool
     value: Expression
     elements: FromClause | None = None
-    """What has to be joined to a record for each of its values."""
+    """The rows to join to a record, one for each of its values."""
 
     def order(self, value: Expression) -> list[Expression]:
         """The order of the groups, given the column that holds their value."""

@@ -1,4 +1,4 @@
-"""Whether a filter of fields holds for values at hand, as `predicates` says it in SQL."""
+"""Filters of fields on values at hand, as `predicates` says them in SQL."""
 
 import re
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ _PATTERNS = {
 
 
 def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
-    """Whether stored values by field key satisfy a filter; what is absent is empty."""
+    """True when stored values by field key satisfy a filter; an absent value is empty."""
     return memory.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
 
 
 def leaf_holds(leaf: Leaf, stored: Any) -> bool:
-    """Whether a stored value meets a condition of its field; one of another form is empty."""
+    """True when a stored value meets a condition of its field; a value of another form is empty."""
     form = value_form(leaf.field)
     value = _typed(form, stored)
     if value is None and form is ValueForm.RECORDS:
@@ -41,7 +41,7 @@ def leaf_holds(leaf: Leaf, stored: Any) -> bool:
 
 
 def has_form(field: FieldSpec, stored: Any) -> bool:
-    """Whether a stored value has the form of its field; what is absent has every form."""
+    """True when a stored value has the form of its field; an absent value has every form."""
     return stored is None or _typed(value_form(field), stored) is not None
 
 

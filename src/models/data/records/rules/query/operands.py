@@ -1,4 +1,4 @@
-"""How operands are read that values of a field are compared with."""
+"""Reading the operands that values of a field are compared with."""
 
 from collections.abc import Callable
 from decimal import Decimal

@@ -51,8 +51,10 @@ _SORTABLE = frozenset(
 )
 
 SORTED_TEXT = 2 * ENTRY_TEXT
-"""Characters of text that take part in an order, shared by its text columns and at most half of
-them in one: a cursor carries them, and a cursor is bounded."""
+"""Characters of text that take part in an order, shared by its text columns.
+
+At most half of them are in one column. A cursor carries them, and a cursor is bounded.
+"""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Column:
 
     @property
     def whole(self) -> bool:
-        """Whether it compares no less of a text than an entry of the side index holds."""
+        """True when it compares no less of a text than an entry of the side index holds."""
         return value_form(self.field) is not ValueForm.TEXT or self.length == ENTRY_TEXT
 
     def read(self, value: Any) -> Any:
@@ -121,7 +123,7 @@ class Order:
 
     @property
     def descending(self) -> bool:
-        """Whether records that are alike follow newest first."""
+        """True when records that are alike follow newest first."""
         return not self.columns or self.columns[-1].descending
 
     def selected(self, *known: Expression) -> list[Expression]:
@@ -135,7 +137,7 @@ class Order:
         ]
 
     def position(self, row: Record) -> tuple[Any, ...]:
-        """What a cursor remembers of a row."""
+        """The values that a cursor remembers of a row."""
         if not self.columns:
             return (row.created_at, row.id)
         values = (getattr(row, f"sort_{place}") for place in range(len(self.columns)))

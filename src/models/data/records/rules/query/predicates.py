@@ -40,7 +40,7 @@ def filter_condition(tree: RecordFilter) -> Expression:
 
 
 def search_condition(text: str, fields: FieldSpecs) -> Expression:
-    """Whether the title or any searched field contains a text, whatever the case of letters."""
+    """True when the title or any searched field contains a text, whatever the case of letters."""
     keys = [
         field.key
         for field in fields.values()
@@ -112,7 +112,7 @@ def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression
 
 
 def empty(field: FieldSpec) -> Expression:
-    """Whether a record has no value of a field."""
+    """True when a record has no value of a field."""
     match value_form(field):
         case ValueForm.TEXT | ValueForm.OPTION:
             return func.coalesce(extract(field).expression, "") == ""

@@ -21,7 +21,7 @@ from runtime.errors import ValidationError
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to select: `shown_fields` are the ones each record shows.
+    """A selection of records: `shown_fields` are the ones each record shows.
 
     Every record must pass the `required` tests and satisfy the `further` conditions.
     """
@@ -62,7 +62,7 @@ def read_query(
 
 
 def _parts(tree: RecordFilter) -> list[RecordFilter]:
-    """What must hold at once."""
+    """The parts of a filter that must hold at once."""
     if isinstance(tree, AllOf):
         return [part for each in tree.parts for part in _parts(each)]
     return [tree]

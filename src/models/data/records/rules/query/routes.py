@@ -41,7 +41,7 @@ from models.data.records.rules.query.query import Query
 from models.data.records.tables import record, record_index
 
 Position = Sequence[Any] | None
-"""Where a page begins: after the record with these sort values and this id."""
+"""The start of a page: after the record with these sort values and this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def wanted_indexes(query: Query) -> list[FieldSpec]:
 
 
 def can_go_along(query: Query) -> bool:
-    """Whether an index has the records in the order of the first sort."""
+    """True when an index has the records in the order of the first sort."""
     return any(column.field.index_ready and _orders(column) for column in query.order.columns[:1])
 
 
@@ -87,7 +87,7 @@ def _mine(schema: Schema, field: FieldSpec) -> Expression:
 
 
 def count_up_to(entries: Expression, most: int) -> Expression:
-    """How many entries there are, counted no further than to `most`."""
+    """The number of entries, counted no further than to `most`."""
     some = select(literal(1)).where(entries).limit(_rows(most)).subquery()
     return select(func.count()).select_from(some).scalar_subquery()
 
@@ -151,14 +151,14 @@ def _merged(newest: Select[Any], most: int) -> Select[Any]:
 
 
 def is_unpredictable(query: Query) -> bool:
-    """Whether it is unknown how many records of an order pass the conditions."""
+    """True when it is unknown how many records of an order pass the conditions."""
     return bool(query.further) or any(
         not leaf.field.index_ready or _entries(leaf) is None for leaf in query.required
     )
 
 
 def sample(schema: Schema, query: Query, size: int) -> Select[Any]:
-    """How many of the first entries along the index are of records the query finds."""
+    """The number of the first entries along the index that are of records the query finds."""
     first = query.order.columns[0]
     column = _ordered(first)
     ids = (

@@ -65,7 +65,7 @@ def _figures(query: Query, inputs: Subquery) -> list[Expression]:
 
 
 def _inputs(schema: Schema, query: Query, route: Route, *, grouped: bool) -> Subquery:
-    """What groups and figures need of each record of the query.
+    """The values that groups and figures need of each record of the query.
 
     Computed below them: then an expression that holds bound values is written once.
     """

@@ -1,1 +1,1 @@
-"""What writes make of records: values checked, options added, upserts matched, states planned."""
+"""Writes of records: values checked, options added, upserts matched, states planned."""

@@ -1,4 +1,4 @@
-"""Which computed values of a record follow from which of its others, and in what order."""
+"""The computed values of a record that follow from others of it, and their order."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -95,7 +95,7 @@ def formulas_in_order(fields: FieldSpecs) -> Iterator[tuple[FieldSpec, CompiledF
 
 
 def with_formulas(fields: FieldSpecs, keys: Collection[str]) -> set[str]:
-    """These keys and those of the formulas that follow from them."""
+    """These keys, and the keys of the formulas that follow from them."""
     found = set(keys)
     for spec, formula in formulas_in_order(fields):
         if formula is not None and formula.dependencies & found:

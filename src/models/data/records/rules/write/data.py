@@ -1,4 +1,4 @@
-"""What a write to a record may say, checked against the fields of its database (decisions C5)."""
+"""Writes to a record, checked against the fields of its database (decisions C5)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +93,7 @@ class DataCheck:
         return Change(values, frozenset(cleared)), problems
 
     def unwritable(self, key: str) -> str | None:
-        """Why no value can be written under a key; None where one can."""
+        """The reason why no value can be written under a key; None where one can."""
         return None if key in self._checks else self._why_not(key)
 
     def _checked(self, key: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an upsert finds its record by: the values of some fields (decisions C5)."""
+"""The values of some fields by which an upsert finds its record (decisions C5)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

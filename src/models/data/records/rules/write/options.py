@@ -50,7 +50,7 @@ def grow_options(
 
 
 def may_grow(spec: FieldSpec | None) -> bool:
-    """Whether a write may bring options of a field into being."""
+    """True when a write may bring options of a field into being."""
     if spec is None or spec.kind not in OPTION_KINDS:
         return False
     return bool(spec.settings.get("allowCreate"))

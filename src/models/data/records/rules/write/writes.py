@@ -1,4 +1,4 @@
-"""What writes make of records: the state each leaves, and what its history keeps. Pure."""
+"""The results of writes: the state each leaves of a record, and what its history keeps. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from models.data.records.rules.write.data import Change
 
 MAX_DATA_BYTES = 1 << 20
 TRASH = timedelta(days=30)
-"""How long a deleted record can be restored (decisions C1)."""
+"""The time in which a deleted record can be restored (decisions C1)."""
 
 Links = Mapping[str, Sequence[Id]]
 """Key of a relation field → the records it points at, in order."""
@@ -99,7 +99,7 @@ class Planned:
 
     @property
     def appears(self) -> bool:
-        """Whether the record comes into sight or goes out of it, with everything it holds."""
+        """True when the record comes into sight or goes out of it, with everything it holds."""
         if self.kind is ChangeKind.RESTORED:
             return self.before is not None and self.before.deleted_at is not None
         return self.kind in {ChangeKind.CREATED, ChangeKind.DELETED}
@@ -156,9 +156,9 @@ def plan_change(
     user_id: Id,
     now: datetime,
 ) -> Planned:
-    """What a write makes of a record; nothing at all where it asks for what is already so.
+    """Plan what a write makes of a record; nothing at all where it asks for what is already so.
 
-    `links` are those before and after, of the relation fields the write names.
+    `links` are the links before and after, of the relation fields the write names.
     """
     write, change = checked.write, checked.change
     if write.op is WriteOp.DELETE:
