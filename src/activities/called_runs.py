@@ -28,7 +28,7 @@ CANCELLED = "Cancelled in Temporal."
 
 
 class CalledRunActivities:
-    """What happens to the row of a run whose execution ended, or is not the caller's child."""
+    """The fate of the row of a run whose execution ended, or is not the caller's child."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class CalledRunActivities:
 
     @activity.defn(name="called_run_has_ended")
     async def has_ended(self, called: CalledRun) -> bool:
-        """Whether a called run is over."""
+        """True when a called run is over."""
         async with self._database.transaction() as work:
             return await _HAS_ENDED[Family(called.family)](work, Id(called.run_id))
 
@@ -85,7 +85,7 @@ async def _refresh_has_ended(work: UnitOfWork, run_id: Id) -> bool:
 
 
 async def _close_job(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
-    """What it has written stays; a mount says that its sync came to no end."""
+    """Close a job; its writings stay. A mount says that its sync came to no end."""
     job_id = Id(called.run_id)
     held = await hold_job(work, job_id)
     if held is None:

@@ -1,4 +1,4 @@
-"""How a request signs in through a connection of its workspace."""
+"""The sign-in of a request through a connection of its workspace."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -39,7 +39,7 @@ async def find_connected(
 
 
 class SignIn(NamedTuple):
-    """How a request signs in: `scheme` and `credential` are those of `authentication`."""
+    """The sign-in of a request: `scheme` and `credential` are the arguments of `authentication`."""
 
     scheme: AuthScheme
     credential: str
@@ -53,7 +53,7 @@ class SignIn(NamedTuple):
 async def sign_in(
     work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id, url: str
 ) -> SignIn:
-    """How a connection signs in at a URL.
+    """The sign-in of a connection at a URL.
 
     Raises ConnectionUseError when it was deleted, and for a URL of another origin, which its
     credentials were not given for. Raises what `parse_url` raises.

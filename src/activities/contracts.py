@@ -1,4 +1,4 @@
-"""What workflows and activities pass each other: ids and small values only (promise I8)."""
+"""The messages between workflows and activities: ids and small values only (promise I8)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class NodeCall:
 
 
 class NodeState(StrEnum):
-    """How a node's activity ended."""
+    """The state in which a node's activity ended."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -87,7 +87,7 @@ class NodeEnd:
 
     @property
     def event(self) -> Event:
-        """What the planner makes of it."""
+        """The event for the planner."""
         reply, ready = self.reply, self.iterations
         if ready is not None:
             return IterationsReady(
@@ -107,9 +107,9 @@ class NodeEnd:
 
 @dataclass(frozen=True, slots=True)
 class QuickNodesCall:
-    """Execute the quick nodes that are ready, and those that follow from them (ADR 0001).
+    """Execute the quick nodes that are ready, and the nodes that follow from them (ADR 0001).
 
-    `applied` events were known to the workflow before those in `ends`, which the worker's
+    `applied` events were known to the workflow before the ends in `ends`, which the worker's
     plan state has not applied yet. `part` tells the executions of one run apart; the first has
     none.
     """
@@ -123,7 +123,7 @@ class QuickNodesCall:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
-    """How far a loop of quick nodes has come, which goes on in the next batch or has ended."""
+    """The progress of a loop of quick nodes, which goes on in the next batch or has ended."""
 
     node_id: str
     scope_key: str
@@ -141,13 +141,13 @@ class QuickNodesReply:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a loop has iterations left, so that another batch follows."""
+        """True when a loop has iterations left, so that another batch follows."""
         over = {end.ref for end in self.ends}
         return any(NodeRef(one.node_id, one.scope_key) not in over for one in self.loops)
 
 
 WAITS_FOR_SLOT = "waits_for_slot"
-"""How a batch ends before it began: the run begins when it is admitted (decisions C7)."""
+"""The end of a batch that did not begin: the run begins when it is admitted (decisions C7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class RunBegun:
     plan: dict[str, Any] | None
     batch: QuickNodesReply
     limit_seconds: float = 0
-    """How long the run may last from its start."""
+    """The seconds the run may last from its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,9 @@ class ParkReply(NodeReply):
     """A parked node, or its end if there was nothing to wait for."""
 
     reminder_seconds: float | None = None
-    """How often those who are asked are reminded."""
+    """The interval at which the people who are asked are reminded."""
     reminded: int = 0
-    """How many times they have been."""
+    """The number of reminders they have had."""
     called: CalledRun | None = None
     """The run whose end is the node's."""
 
@@ -224,7 +224,7 @@ class SuspendCall:
 
 @dataclass(frozen=True, slots=True)
 class RemindCall:
-    """Remind those who have not answered, for the `number`th time."""
+    """Remind the people who have not answered, for the `number`th time."""
 
     node: NodeCall
     number: int

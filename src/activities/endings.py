@@ -1,4 +1,4 @@
-"""How the row of an execution ended, for an execution that finds it closed."""
+"""The end of the row of an execution that finds it closed."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from runtime.database import Database
 from runtime.families import JOB_FAMILIES, Family
 
 CLOSED = "closed"
-"""What an activity replies that finds a row closed, or no row."""
+"""The reply of an activity that finds a row closed, or no row."""
 
 _TABLES: Mapping[Family, WorkTable] = {
     Family.AUTOMATION_RUN: AUTOMATION_RUNS,
@@ -33,7 +33,7 @@ _TABLES: Mapping[Family, WorkTable] = {
 
 
 class EndingActivities:
-    """What an execution asks that ends without having written the end of its row."""
+    """The requests of an execution that ends without having written the end of its row."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""What workflows and activities pass each other about loops (promise I8)."""
+"""The messages between workflows and activities about loops (promise I8)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ class LoopEndCall:
 
 
 def part_of(loop: NodeCall) -> str:
-    """What the executions of a loop's chunks are called, which come one after the other."""
+    """The name of the executions of a loop's chunks, which come one after the other."""
     return f"{loop.scope_key}/{loop.node_id}"
 
 
@@ -45,7 +45,7 @@ class ChunkCall:
 
     @property
     def part(self) -> str:
-        """The name of its execution among those of the run."""
+        """The name of its execution among the executions of the run."""
         return part_of(self.loop)
 
 
@@ -58,7 +58,7 @@ class ChunkOpened:
 
 @dataclass(frozen=True, slots=True)
 class ChunkReply:
-    """How a chunk ended: `state` as of a loop, or CLOSED; `end` is the stop node that ended it."""
+    """The end of a chunk: `state` as of a loop, or CLOSED; `end` is the stop node that ended it."""
 
     state: NodeState
     opened: int = 0

@@ -1,4 +1,4 @@
-"""What looks for rows to act on: at once when it is woken, and every second besides."""
+"""A poller that looks for rows to act on: at once when it is woken, and every second besides."""
 
 import asyncio
 import contextlib

@@ -11,14 +11,14 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
 SECONDS = 15
-"""What a receiver has to answer (decisions C16)."""
+"""The time a receiver has to answer (decisions C16)."""
 MAX_ANSWER_BYTES = 64 * 1024
 """Nothing of the answer is kept, and what is more of it is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where calls go, and what they are signed with: two secrets while one is changed."""
+    """The address of calls, and their signing keys: two secrets while one is changed."""
 
     url: str
     secrets: Sequence[bytes]
@@ -34,7 +34,7 @@ class WebhookCall:
 
     @property
     def message_id(self) -> str:
-        """What the receiver knows the event by."""
+        """The id the receiver knows the event by."""
         return f"msg_{self.subject}"
 
     async def send(self, outbound: OutboundClient) -> OutboundResponse:

@@ -29,7 +29,7 @@ from runtime.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How a step calls a run, and how it ends.
+    """The call of a run by a step, and its end.
 
     `begin` gives None when the step waits; `awaited` is then the run, and `end` what gives its
     result or raises its failure, None while it is open.

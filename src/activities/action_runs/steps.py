@@ -45,11 +45,11 @@ OUTSIDE = frozenset({ActionKind.HTTP_REQUEST, ActionKind.SEND_EMAIL, ActionKind.
 """Kinds whose effect leaves the machine."""
 
 _NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.NOTIFY}
-"""What a kind is called as a node, where the two differ."""
+"""The name of a kind as a node, where the two differ."""
 
 
 class StepState(StrEnum):
-    """How a step stands after an attempt."""
+    """The state of a step after an attempt."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -227,7 +227,7 @@ class ActionSteps:
 
 
 async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> BindingContext:
-    """What the bindings of a step read: the run's input as `trigger`, earlier steps as `nodes`."""
+    """The context of a step's bindings: the run's input as `trigger`, earlier steps as `nodes`."""
     return BindingContext(
         trigger=header.input,
         nodes=await step_writes.load_results(work, header),
@@ -237,7 +237,7 @@ async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep)
 
 
 def _condition_holds(step: PlannedStep, context: BindingContext) -> bool:
-    """Whether the step's condition holds. Raises NodeError when it says neither yes nor no."""
+    """True when the step's condition holds. Raises NodeError when it says neither yes nor no."""
     if step.when is None:
         return True
     holds = compile_expression(step.when).evaluate(context.variables())

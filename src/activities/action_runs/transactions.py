@@ -55,7 +55,7 @@ class AttemptCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an execution does next: a step that leaves the machine or waits, or its end.
+    """The next turn of an execution: a step that leaves the machine or waits, or its end.
 
     A step that waits has `called` a run, whose end it awaits for so many `seconds`.
     """

@@ -1,1 +1,1 @@
-"""What is asked of providers where users signed in: tokens for codes, new ones, their end."""
+"""Calls to providers where users signed in: tokens for codes, new ones, their end."""

@@ -1,4 +1,4 @@
-"""What the bindings of a node can read, by the scope it runs in (decisions C8, D3)."""
+"""The context that the bindings of a node read, by the scope it runs in (decisions C8, D3)."""
 
 from collections.abc import Collection
 from typing import Any

@@ -38,7 +38,7 @@ class ExecutableGraph:
     variables: JsonObject = field(default_factory=dict)
 
     def label(self, node_id: str) -> str:
-        """What a person calls the node."""
+        """The name a person gives the node."""
         return self.nodes[node_id].label or node_id
 
 

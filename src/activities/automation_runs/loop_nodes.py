@@ -115,7 +115,7 @@ class LoopNodes:
         return run_id
 
     async def next_iteration(self, call: IterationCall) -> LoopReply:
-        """Whether a repeat goes on; WAITING when its delay comes first."""
+        """Decide on the next iteration of a repeat; WAITING when its delay comes first."""
         reply = await self._nodes.guarded(call.loop, lambda called: self._next(called, call.index))
         return reply if isinstance(reply, LoopReply) else LoopReply(reply)
 
@@ -140,13 +140,13 @@ class LoopNodes:
         return await self._nodes.behind_gate(called, body)
 
     async def goes_on(self, called: CalledNode, index: int) -> bool:
-        """Whether a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
+        """True when a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
         loop = await open_loop(self._nodes.database, called.run, _ref(called))
         assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
         return index < loop.config.max_iterations and await self._holds(called, loop.config, index)
 
     async def _holds(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
-        """Whether the condition holds, as iteration `index` would see it; none always does."""
+        """True when the condition holds, as iteration `index` would see it; none always does."""
         if config.while_ is None:
             return True
         scope_key = _ref(called).iteration(index)
@@ -210,7 +210,7 @@ class LoopNodes:
         return {"count": len(loop.chosen) or opened, "limitReached": reached}
 
     async def _would_go_on(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
-        """Whether the limit alone ended a repeat; a condition that cannot say did not end it."""
+        """True when the limit alone ended a repeat; a condition that cannot say did not end it."""
         try:
             return await self._holds(called, config, index)
         except (NodeError, BindingError):
@@ -232,7 +232,7 @@ def _check_size(loop: OpenLoop) -> None:
 
 
 def _body(called: CalledNode) -> tuple[list[str], list[str]]:
-    """The nodes of a loop's own body, and those of them whose failure an edge handles."""
+    """The nodes of a loop's own body, and the ones among them whose failure an edge handles."""
     topology = called.run.topology
     body = topology.bodies.get(called.key.node_id, ())
     return list(body), [node_id for node_id in body if topology.handles_failure(node_id)]

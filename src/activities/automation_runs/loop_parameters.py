@@ -1,4 +1,4 @@
-"""What a loop is opened with; where only some iterations run, with the items of those (D3)."""
+"""The parameters a loop is opened with; where only some iterations run, with their items (D3)."""
 
 from dataclasses import replace
 from typing import Any

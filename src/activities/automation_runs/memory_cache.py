@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 KEPT_BYTES = 64 * 1024 * 1024
 """As JSON; what is beyond is read again when needed."""
 ENTRY_BYTES = 500
-"""What an entry takes beside its JSON."""
+"""The bytes an entry takes beside its JSON."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")

@@ -1,4 +1,4 @@
-"""What is done around the work of every node: gate, repetition, failure."""
+"""The work around every node: gate, repetition, failure."""
 
 import json
 import random
@@ -176,7 +176,7 @@ class NodeExecution:
 
 
 def _later(error: CrowdedError) -> ApplicationError:
-    """What makes Temporal repeat an activity after a while, longer each time."""
+    """The error that makes Temporal repeat an activity after a while, longer each time."""
     attempt = activity.info().attempt if activity.in_activity() else 1
     seconds = min(_LONGEST_PAUSE, 2.0**attempt) * random.uniform(0.75, 1.0)  # noqa: S311
     return ApplicationError(

@@ -22,19 +22,19 @@ class OpenLoop:
 
     @property
     def items(self) -> list[Any] | None:
-        """What the iterations are given; None for a repeat."""
+        """The items the iterations are given; None for a repeat."""
         return self.config.items if isinstance(self.config, ForEachConfig) else None
 
     @property
     def count(self) -> int | None:
-        """How many iterations there are, unless they are decided one by one."""
+        """The number of iterations, unless they are decided one by one."""
         if self.chosen:
             return self.chosen[-1] + 1
         return None if self.items is None else len(self.items)
 
     @property
     def most(self) -> int:
-        """How many iterations it can come to."""
+        """The greatest number of iterations."""
         if self.chosen:
             return len(self.chosen)
         if isinstance(self.config, RepeatConfig):

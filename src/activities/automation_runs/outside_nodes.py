@@ -34,8 +34,9 @@ from runtime.fault_injection import FaultPoint, inject_fault
 
 CLOSING_SECONDS = 1.0
 CLOSING_SHARE = 0.2
-"""What an effect leaves of its activity's time, so that its end is written and its reason kept:
-so many seconds, and no more than this part."""
+"""The rest of its activity's time that an effect leaves, to write its end and keep its reason:
+so many seconds, and no more than this part.
+"""
 LOST_CODE, LOST = "interrupted", "The worker that executed this attempt was lost."
 
 
@@ -192,7 +193,7 @@ OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeRep
 
 
 def _attempts(node: ExecutableNode) -> int:
-    """How often a node is tried at most."""
+    """The greatest number of tries of a node."""
     return node.retry.max_attempts if node.retry else 1
 
 

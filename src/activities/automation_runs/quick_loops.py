@@ -37,7 +37,7 @@ class Turn:
         self._until = time.monotonic() + seconds
         self.room = asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
         self.ended_loops: list[LoopProgress] = []
-        """How far the loops came that have ended in this turn, but for those in other loops."""
+        """The progress of the loops that have ended in this turn, but for loops in other loops."""
 
     @property
     def over(self) -> bool:
@@ -70,7 +70,7 @@ class _Round:
 
     @property
     def halted(self) -> bool:
-        """Whether nothing of the loop goes on in this turn."""
+        """True when nothing of the loop goes on in this turn."""
         around = self.around is not None and self.around.halted
         return self.turn.over or self.failed or self.end is not None or around
 
@@ -80,7 +80,7 @@ class _Round:
 
     @property
     def shown(self) -> LoopProgress:
-        """What operators see of the progress."""
+        """The progress as operators see it."""
         ended = self.following - len(self.progress["open"])
         return LoopProgress(self.ref.node_id, self.ref.scope_key, ended, self.loop.count)
 
@@ -120,7 +120,7 @@ class QuickLoops:
         return await self._over(one)
 
     async def _over(self, one: _Round) -> NodeEnd | LoopProgress:
-        """What the loop says when its lanes have come to rest."""
+        """The loop's answer when its lanes have come to rest."""
         if one.end is not None:
             return one.end
         unfinished = one.open or one.paused or not self._is_exhausted(one)
@@ -175,7 +175,7 @@ class QuickLoops:
         return one.following - 1
 
     async def _ended(self, one: _Round, index: int) -> dict[str, NodeReply]:
-        """What an iteration did in earlier turns, so that every turn comes further."""
+        """The nodes an iteration ended in earlier turns, so that every turn comes further."""
         called = await self._nodes.called(one.call)
         async with self._nodes.database.statement() as work:
             rows = await loops.ended_nodes(work, called.key, one.ref.iteration(index))

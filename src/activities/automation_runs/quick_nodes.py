@@ -27,7 +27,7 @@ from runtime.fault_injection import FaultPoint, inject_fault
 BATCH_SECONDS = 2.0
 """A batch that takes longer goes on in another local activity."""
 HURRY_SECONDS = 0.05
-"""How long a batch goes on when another kind of node is ready, which can start only after it."""
+"""The time a batch goes on when another kind of node is ready, which can start only after it."""
 
 
 class QuickNodes:
@@ -107,5 +107,5 @@ class QuickNodes:
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:
-    """Whether a node is executed here: it is one transaction, or a loop of such nodes."""
+    """True when a node is executed here: it is one transaction, or a loop of such nodes."""
     return run.costs[ref.node_id] is CostClass.QUICK

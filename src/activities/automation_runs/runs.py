@@ -40,7 +40,7 @@ Outputs = LruCache[tuple[Id, str, str], Any]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What an iteration of a loop runs."""
+    """The plan and topology that an iteration of a loop runs."""
 
     plan: Plan
     topology: Topology
@@ -56,7 +56,7 @@ class OpenRun:
     _outputs: Outputs
     keys: KeyRing | None = None
     plan_states: dict[str, PlanState] = field(default_factory=dict)
-    """Where each execution of the run stands, if this process has followed it from the start."""
+    """The state of each execution of the run, if this process has followed it from the start."""
     _bodies: dict[str, Body] = field(default_factory=dict)
 
     @cached_property
@@ -67,7 +67,7 @@ class OpenRun:
 
     @cached_property
     def costs(self) -> dict[str, CostClass]:
-        """How each node is executed."""
+        """The cost class by which each node is executed."""
         return costs_of(self.plan)
 
     @cached_property
@@ -85,7 +85,7 @@ class OpenRun:
         await execution.skip_nodes(work, self.header.workspace_id, self.header.run_id, skipped)
 
     def body(self, loop_id: str, *, stops_on_error: bool) -> Body:
-        """What each iteration of a loop runs."""
+        """The body that each iteration of a loop runs."""
         key = f"{loop_id}:{stops_on_error}"
         if key not in self._bodies:
             on_error = OnError.STOP if stops_on_error else OnError.CONTINUE
@@ -106,7 +106,7 @@ class OpenRun:
         return next((one for one in scopes if loop_of(one).node_id not in self.repeats), None)
 
     def begins_with(self, scope_key: str) -> bool:
-        """Whether the run was asked to begin with the item of this iteration."""
+        """True when the run was asked to begin with the item of this iteration."""
         starts = starts_of(self.graph.plan, self.header.start_node_id, self.header.options)
         return any(self.item_scope(scope) == scope_key for _, scope in starts)
 

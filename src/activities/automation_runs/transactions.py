@@ -115,7 +115,7 @@ class AutomationRunActivities:
 
     @activity.defn(name="run_quick_nodes")
     async def run_quick_nodes(self, call: QuickNodesCall) -> QuickNodesReply:
-        """Quick nodes that are ready, and as far as this process knows, those that follow."""
+        """Execute the ready quick nodes, and the ones that follow as far as this process knows."""
         try:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
@@ -238,7 +238,7 @@ def _spelled(limit: timedelta) -> str:
 
 
 def _reused_end(one: Reused) -> NodeEnd:
-    """What stands of an earlier run, as if it had just been done again (decisions D3)."""
+    """The end of a node in an earlier run, as if it had just been done again (decisions D3)."""
     if one.succeeded:
         reply = NodeReply(NodeState.SUCCEEDED, one.outcome, one.case_key)
     else:

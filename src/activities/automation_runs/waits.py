@@ -76,7 +76,7 @@ class WaitActivities:
 
     @activity.defn(name="wake_node")
     async def wake(self, call: WakeCall) -> NodeReply:
-        """What the node waited for has come: complete it and show the run as running.
+        """Complete a node whose awaited event has come, and show the run as running.
 
         The row decides: a node whose wait nobody has resolved, and whose time is not over, goes on
         waiting. One without a row was put back by a restore: this execution knows more than the
@@ -102,7 +102,7 @@ class WaitActivities:
 
     @activity.defn(name="remind_approvers")
     async def remind(self, call: RemindCall) -> bool:
-        """Remind those who have not decided; False when the node waits no more."""
+        """Remind the people who have not decided; False when the node waits no more."""
 
         async def body(node: GatedNode) -> NodeReply:
             waits = await approval_requests.remind(node.work, _request(node.called), call.number)
@@ -177,7 +177,7 @@ def _approval(beginning: _Beginning) -> _Body:
 
 
 def _reminded(node: GatedNode, every: float | None) -> int:
-    """How often those who are asked have been reminded, if the node waited before."""
+    """The number of reminders the people who are asked have had, if the node waited before."""
     began = node.before.started_at
     if every is None or began is None:
         return 0
@@ -231,7 +231,7 @@ _BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
     NodeKind.WAIT_EVENT: _event,
     NodeKind.CALL_AUTOMATION: _call,
 }
-"""How each kind begins to wait: what it does behind the gate. Raises what makes the node fail."""
+"""The beginning of each kind's wait: its act behind the gate. Raises what makes the node fail."""
 
 
 async def _after_time(node: GatedNode, over: bool) -> NodeReply:

@@ -1,4 +1,4 @@
-"""Where a run's rows come from: fetched pages, a stored file, or what the caller sent."""
+"""The source of a run's rows: fetched pages, a stored file, or the caller's body."""
 
 import base64
 import shutil
@@ -37,7 +37,7 @@ def wanted_by(run: DataSourceRun) -> Wanted:
 
 
 def read_options_of(wanted: Wanted, fetched: Fetched) -> ReadOptions:
-    """How the files of a source are read, by its config and by what it said of them."""
+    """The options that read the files of a source, by its config and by what it said of them."""
     named = fetched.format or wanted.config.get("format")
     usual = FORMATS.get(wanted.kind, TableFormat.JSON)
     options = read_options(wanted.config, TableFormat(named or usual), fetched.charset)
@@ -47,7 +47,7 @@ def read_options_of(wanted: Wanted, fetched: Fetched) -> ReadOptions:
 
 
 def fetched_by(run: DataSourceRun) -> Fetched:
-    """How far the source of a run has been fetched."""
+    """The part of a run's source that has been fetched."""
     return Fetched(**run.progress.get("fetched", {}))
 
 

@@ -1,4 +1,4 @@
-"""How far a step of a run has come: in our row for users, in heartbeats for operators."""
+"""The progress of a step of a run: in our row for users, in heartbeats for operators."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -10,7 +10,7 @@ REPORT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StepReply:
-    """What a step replies: `continue` or `closed`, and what it counted."""
+    """The reply of a step: `continue` or `closed`, and what it counted."""
 
     status: str
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -46,7 +46,7 @@ from runtime.object_store import ObjectStore
 CONTINUE = "continue"
 STAGE_AGAIN = "stage_again"
 APPLIED = ("inserted", "updated", "unchanged", "removed", "skipped")
-"""What applying rows counts, of the counts of a run."""
+"""The counts of a run that applying rows adds to."""
 
 _PIECE = 1 << 20
 
@@ -72,7 +72,7 @@ class DataSourceRunActivities:
         return StepReply(CONTINUE, counts)
 
     async def _fetch(self, run: DataSourceRun, wanted: Wanted, counts: dict[str, int]) -> bool:
-        """Whether the source says that it has not changed, and the run has ended so."""
+        """Fetch the source. True when it says that it has not changed, and the run has ended so."""
         done = fetched_by(run)
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, wanted)

@@ -37,7 +37,7 @@ class AttemptReply:
 
 
 class DeliveryActivities:
-    """What an execution asks of its delivery."""
+    """The requests of an execution to its delivery."""
 
     def __init__(
         self, database: Database, channels: Mapping[DeliveryChannel, Channel[Any]]

@@ -1,4 +1,4 @@
-"""What a channel of deliveries does; each registers one of these by its name."""
+"""The work of a channel of deliveries; each registers one of these by its name."""
 
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
@@ -11,11 +11,11 @@ Parcel = TypeVar("Parcel")
 
 
 class Channel(ABC, Generic[Parcel]):
-    """How deliveries of one channel are sent."""
+    """A channel: the way its deliveries are sent."""
 
     @abstractmethod
     async def pack(self, work: UnitOfWork, delivery: Delivery) -> Parcel | Answer:
-        """What is sent, read inside the transaction that begins an attempt.
+        """The parcel to send, read inside the transaction that begins an attempt.
 
         An `Answer` instead ends the attempt without sending: the target is gone, say.
         """
@@ -25,5 +25,5 @@ class Channel(ABC, Generic[Parcel]):
         """Send it, outside of any transaction. Receivers may get the same parcel twice."""
 
     async def settle(self, work: UnitOfWork, delivery: Delivery, answer: Answer) -> None:
-        """What follows from an answer, in the transaction that ends the attempt; mostly nothing."""
+        """Act on an answer, in the transaction that ends the attempt; mostly do nothing."""
         del work, delivery, answer

@@ -1,6 +1,6 @@
 """The starter: gives the next deliveries of every line an execution (ADR 0070).
 
-Any number may run: each turn serves a workspace alone, and leaves those that another serves.
+Any number may run: each turn serves a workspace alone, and leaves the ones another serves.
 """
 
 from typing_extensions import override

@@ -1,4 +1,4 @@
-"""What each family of jobs does; a family adds its line here."""
+"""The work of each family of jobs; a family adds its line here."""
 
 from activities.authorizations.token_endpoint import TokenEndpoints
 from activities.jobs.authorizations import Exchanges, Revocations

@@ -62,7 +62,7 @@ class WorkspaceDrafts(Chunks):
 
 
 class ChangePlans(Chunks):
-    """A run of the operations that a model plans, or of those of the rules."""
+    """A run of the operations that a model plans, or of the operations of the rules."""
 
     def __init__(self, keys: KeyRing, model: LanguageModel) -> None:
         self._keys = keys

@@ -62,7 +62,7 @@ class MountSyncs(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: Job) -> bool:
-        """What was mounted stays, and says why it is not whole."""
+        """Note why a mount is not whole; what was mounted stays."""
         await syncs.note_failure(work, _mount_id(job), job.id, job.error or INTERRUPTED)
         return True
 
@@ -157,7 +157,7 @@ class MountSyncs(Chunks):
 async def _listings(
     opened: Opened, root: Mount, folders: Sequence[Mount], progress: JsonObject
 ) -> list[ListedFolder]:
-    """What the provider shows below folders, until the chunk has taken long enough."""
+    """The provider's listings below folders, until the chunk has taken long enough."""
     ends, found, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
     cursor, before = progress["cursor"], progress["pages"]
     for folder in folders:

@@ -10,7 +10,7 @@ from activities.providers.adapter import RETRIED, ProviderProblem
 from activities.providers.calls import refusal_for
 
 ATTEMPTS = 6
-"""How often a provider is asked that is away, or asks to be left alone."""
+"""The times a provider is asked that is away, or asks to be left alone."""
 _LONGEST_PAUSE = 120.0
 
 

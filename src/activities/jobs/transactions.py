@@ -21,7 +21,7 @@ DONE, MORE, FAILED = "done", "more", "failed"
 
 
 class Chunks(ABC):
-    """What one family of jobs does."""
+    """The work of one family of jobs."""
 
     @abstractmethod
     async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
@@ -32,7 +32,7 @@ class Chunks(ABC):
         """
 
     async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
-        """What a finished job is remembered by; small."""
+        """The facts a finished job is remembered by; small."""
         del work, job
         return {}
 

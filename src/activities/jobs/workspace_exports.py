@@ -37,7 +37,7 @@ PARTS = 4
 
 @dataclass(slots=True)
 class _Progress:
-    """How far an export has come, stored in its job.
+    """The progress of an export, stored in its job.
 
     `files` has the numbers of the parts of each path, `rows` how many rows stand in them.
     """

@@ -1,4 +1,4 @@
-"""What models are told: the form of plans and operations, in words."""
+"""The instructions for models: the form of plans and operations, in words."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How the client of a model reaches the network: by the platform's own outbound client."""
+"""The transport of a model's client: the platform's own outbound client."""
 
 from collections.abc import Mapping
 

@@ -1,1 +1,1 @@
-"""What executions of legacy imports do: read bundles, write rows, take them back."""
+"""The work of legacy imports: read bundles, write rows, take them back."""

@@ -21,14 +21,14 @@ from runtime.object_store import ObjectStore
 
 
 class BundleActivities:
-    """What is done with the bundle of a run as a whole."""
+    """The work on the bundle of a run as a whole."""
 
     def __init__(self, database: Database, store: ObjectStore) -> None:
         self._database = database
         self._store = store
 
     def all(self) -> list[Callable[..., Any]]:
-        """What a worker registers."""
+        """The activities a worker registers."""
         return [self.validate, self.compare]
 
     @activity.defn(name="validate_bundle")
@@ -71,8 +71,7 @@ class BundleActivities:
                 await entries.record_comparison(work, run.id)
 
     async def _pieces(self, run: LegacyImportRun, counts: dict[str, int]) -> AsyncIterator[bytes]:
-        """The bytes of a bundle, counted. Raises BundleError when they are not those of its
-        checksum."""
+        """The bytes of a bundle, counted. Raises BundleError when their checksum differs."""
         digest = hashlib.sha256()
         try:
             async for piece in self._store.get(run.bundle_object_key):

@@ -36,7 +36,7 @@ class Chunks:
     unread: Sequence[str] = ()
 
     def of(self, stage: ImportStage) -> "Chunks":
-        """Those of one stage."""
+        """The chunks of one stage."""
         return Chunks([one for one in self.all if one.step.stage.value == stage.value])
 
     def sample(self) -> Iterator[Chunk]:

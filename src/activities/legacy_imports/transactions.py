@@ -1,4 +1,4 @@
-"""What the execution of a run asks of its rows, each in one transaction."""
+"""The requests of a run's execution to its rows, each in one transaction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from runtime.database import Database
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What an execution is to do: its kind, the status of the run, and the ids of entries.
+    """The next step of an execution: its kind, the status of the run, and the ids of entries.
 
-    `execution` is the id of the execution, below which those of entries stand.
+    `execution` is the id of the execution, below which the executions of entries stand.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class LegacyImportTransactions:
         self._keys = keys
 
     def all(self) -> list[Callable[..., Any]]:
-        """What a worker registers."""
+        """The activities a worker registers."""
         return [self.advance, self.fail_workspace, self.close]
 
     @activity.defn(name="advance_legacy_import")

@@ -1,4 +1,4 @@
-"""Action runs for the reconciler: those that a node asked for end with it."""
+"""Action runs for the reconciler: runs that a node asked for end with it."""
 
 from typing import Any, Protocol
 

@@ -53,7 +53,7 @@ _IN_LINE = and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
 
 
 class RunRow(WorkRow, Protocol):
-    """A run, and whether those who wait for it still do."""
+    """A run, and whether the callers that wait for it still do."""
 
     parent_run_id: Id | None
     admitted_at: datetime | None
@@ -152,7 +152,7 @@ async def _admit(context: SweepContext) -> int:
 
 
 async def _break_deadlocks(context: SweepContext) -> int:
-    """Refuse runs that would wait for their own callers for ever; how many."""
+    """Refuse runs that would wait for their own callers for ever. Gives their number."""
     async with context.database.snapshot() as work:
         found = await deadlocks.find(work)
     refused = 0

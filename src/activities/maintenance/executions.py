@@ -1,4 +1,4 @@
-"""What Temporal says of an execution, strongly consistent: `describe`, never visibility."""
+"""The state of an execution in Temporal, strongly consistent: `describe`, never visibility."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,8 @@ from runtime.outbox import RESTARTS
 class Execution:
     """An execution; `attempt` counts the tries of the workflow task that is due, 0 for none.
 
-    `restarts` counts those that ended before it without closing its row; `failure` is the type of
-    the error that a failed one ended with.
+    `restarts` counts the executions that ended before it without closing its row; `failure` is the
+    type of the error that a failed one ended with.
     """
 
     status: WorkflowExecutionStatus
@@ -28,16 +28,16 @@ class Execution:
     restarts: int = 0
     failure: str | None = None
     busy: bool = False
-    """Whether an activity or a child of it is under way."""
+    """True while an activity or a child of it is under way."""
 
     @property
     def sleeps(self) -> bool:
-        """Whether it is open and has dealt with all it was told."""
+        """True when it is open and has dealt with all it was told."""
         return self.status is WorkflowExecutionStatus.RUNNING and self.attempt == 0
 
     @property
     def reported_an_end(self) -> bool:
-        """Whether its code came to an end, which is that of its row (ADR 0020)."""
+        """True when its code came to an end, which is the end of its row (ADR 0020)."""
         completed = self.status is WorkflowExecutionStatus.COMPLETED
         return completed or self.failure in REPORTED_FAILURES
 

@@ -1,4 +1,4 @@
-"""What the reconciler must know of a family of durable work; each family registers one of these."""
+"""The facts the reconciler must know of a family of durable work; each registers one of these."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Extra = Callable[[], Awaitable[int]]
 
 
 class Verdict(StrEnum):
-    """What is to be done about an open row."""
+    """The verdict on an open row."""
 
     LEAVE = "leave"
     RESTART = "restart"
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 
 class EndKind(StrEnum):
-    """How an execution ended that did not close its row."""
+    """The end of an execution that did not close its row."""
 
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -50,7 +50,7 @@ class AbnormalEnd:
 
 @dataclass(frozen=True, slots=True)
 class SweepContext:
-    """What the repairs of a sweep work with; what is younger than `grace` is still on its way."""
+    """The tools of the repairs of a sweep; what is younger than `grace` is still on its way."""
 
     database: Database
     client: Client
@@ -58,7 +58,7 @@ class SweepContext:
 
 
 class WorkRow(Protocol):
-    """What a row of every family has."""
+    """The columns that a row of every family has."""
 
     id: Id
     workspace_id: Id
@@ -69,7 +69,7 @@ RowT = TypeVar("RowT", bound=WorkRow)
 
 
 def next_restart(found: Execution | None) -> int:
-    """How many executions of a row came before the one that is started now."""
+    """The number of a row's executions that came before the one that is started now."""
     return 1 if found is None else found.restarts + 1
 
 
@@ -95,12 +95,12 @@ class WorkFamily(Generic[RowT]):
         raise NotImplementedError
 
     def abandoned(self, row: RowT) -> str | None:
-        """Why nobody waits for an open row any more, which is then cancelled; mostly None."""
+        """The reason an open row is awaited no longer, and is then cancelled; mostly None."""
         del row
         return None
 
     def judge(self, row: RowT, found: Execution | None) -> Verdict:
-        """What to do about an open row, given its execution; None when Temporal knows of none.
+        """The verdict on an open row, given its execution; None when Temporal knows of none.
 
         All that is needed to go on stands in the rows. So an execution that is gone begins anew,
         and so does one that came to an end of which its row, put back by a restore, knows nothing.

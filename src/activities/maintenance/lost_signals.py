@@ -73,7 +73,7 @@ def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
 
 
 async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
-    """The resolved waits of runs that may stand still, those of one execution together."""
+    """The resolved waits of runs that may stand still, the waits of one execution together."""
     before = work.now - context.grace
     undelivered = exists().where(
         _other.c.run_id == _wait.run_id,

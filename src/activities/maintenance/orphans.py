@@ -60,7 +60,7 @@ async def _end(
 
 
 async def _fate(context: SweepContext, family: WorkFamily[Any], row_id: Id) -> bool | None:
-    """Whether the execution of a row has nothing left to do; None without a row."""
+    """True when the execution of a row has nothing left to do; None without a row."""
     kind = family.kind
     columns = kind.table.c
     async with context.database.transaction() as work:

@@ -37,7 +37,7 @@ _MARGIN = timedelta(hours=1)
 
 
 class Expired(StrEnum):
-    """What can be past its time. Files stand before their items, which wait for them."""
+    """The kinds that can be past their time. Files stand before items, which wait for them."""
 
     FILES = "files"
     ITEMS = "items"
@@ -51,7 +51,7 @@ class Expired(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Periods:
-    """How long things are kept: after their deletion, their call or their end."""
+    """The times things are kept: after their deletion, their call or their end."""
 
     trash: timedelta
     request_logs: timedelta
@@ -60,7 +60,7 @@ class Periods:
 
     @classmethod
     def of(cls, settings: Settings) -> "Periods":
-        """What the operator chose."""
+        """The periods the operator chose."""
         return cls(
             trash=timedelta(days=settings.trash_days),
             request_logs=timedelta(days=settings.request_log_days),
@@ -133,7 +133,7 @@ class RetentionActivities:
                 raise AssertionError(what)
 
     def _emptied(self, now: datetime) -> datetime:
-        """What was deleted before this goes."""
+        """The time before which everything deleted goes."""
         return now - self._periods.trash - _MARGIN
 
     @activity.defn(name="remove_orphaned_objects")

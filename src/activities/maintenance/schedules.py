@@ -103,7 +103,7 @@ def _one_at_a_time(schedule_id: str) -> Iterator[None]:
 
 
 def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
-    """Whether the row says something else of the next run than its schedule does."""
+    """True when the row says something else of the next run than its schedule does."""
     return wanted.next_run_at != wanted.next_after(now)
 
 

@@ -90,7 +90,7 @@ async def claim(
 ) -> Claim:
     """Delete what was delivered, and claim what is next, from the line that follows `after`.
 
-    `not_begun` are runs this relay has started; those that began since do not count. `alone` says
+    `not_begun` are runs this relay has started; ones begun since do not count. `alone` says
     that one workspace only has started runs of late.
     """
     found = await _CLAIM.rows(

@@ -1,4 +1,4 @@
-"""How each intent of the outbox reaches Temporal; delivering one twice is harmless."""
+"""The delivery of each intent of the outbox to Temporal; delivering one twice is harmless."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ Delivery = Callable[[Outbox], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a family is started: its workflow by type name, and the queue of its workflow tasks."""
+    """The start of a family: its workflow by type name, and the queue of its workflow tasks."""
 
     workflow: str
     task_queue: str

@@ -44,7 +44,7 @@ BATCH = 20
 STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 STARTING_BESIDE_OTHERS = 1
-"""How many of them may be of one workspace, when others start runs too."""
+"""The starts among them that may be of one workspace, when others start runs too."""
 POLL_SECONDS = 1.0
 """The fallback when a notification was lost, and when a delivery is tried again."""
 LONGEST_BACKOFF = timedelta(seconds=5)

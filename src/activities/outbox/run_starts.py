@@ -16,7 +16,7 @@ RECENT_SECONDS = 5.0
 
 
 class RunStarts:
-    """What the relay and the activities of one process tell each other.
+    """The messages between the relay and the activities of one process.
 
     `on_room` is called when a start that was left in the outbox may have room now,
     `on_foreign_begin` when a run begins here that the relay of another process started.
@@ -31,7 +31,7 @@ class RunStarts:
         """The workspaces that started runs, and until when they count."""
         self._waits_for_begin = self._waits_for_end = False
         self._begun = self._ended = False
-        """Since the last claim began."""
+        """The begins and ends of runs since the last claim began."""
 
     def started(self, run_id: Id, workspace_id: Id) -> None:
         """The relay starts a run of a workspace."""
@@ -56,7 +56,7 @@ class RunStarts:
             self.on_room()
 
     def several_workspaces(self) -> bool:
-        """Whether more than one workspace started runs of late."""
+        """True when more than one workspace started runs of late."""
         now = time.monotonic()
         self._recent = {space: until for space, until in self._recent.items() if until > now}
         return len(self._recent) > 1
@@ -64,7 +64,7 @@ class RunStarts:
     def begin_claim(self) -> Sequence[Id]:
         """The relay begins a claim; the runs whose begin is waited for.
 
-        Those that began in other processes are among them.
+        Runs that began in other processes are among them.
         """
         now = time.monotonic()
         self._until = {run_id: until for run_id, until in self._until.items() if until > now}

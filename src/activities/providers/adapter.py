@@ -30,7 +30,7 @@ MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
 
 
 class ProblemKind(StrEnum):
-    """Why a provider did not give what it was asked for."""
+    """The reason a provider did not give what it was asked for."""
 
     AUTH = "auth"
     """It does not accept the credentials."""
@@ -52,7 +52,7 @@ class ProblemKind(StrEnum):
 
 
 RETRIED = frozenset({ProblemKind.RATE_LIMITED, ProblemKind.TIMEOUT, ProblemKind.UNAVAILABLE})
-"""What another attempt may not meet."""
+"""The problems another attempt may not meet."""
 
 
 class ProviderProblem(Exception):  # noqa: N818  # an outcome that people read, not a fault of code
@@ -84,7 +84,7 @@ class ProviderAccess:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What is listed: the resources below one, else those at the top.
+    """A listing: the resources below one, else the ones at the top.
 
     `query` finds by name instead, below all of it; only adapters that can search are asked so.
     `cursor` is one that the adapter gave for the same listing.
@@ -139,7 +139,7 @@ class Downloaded:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Whether anything at or below a resource is `changed`; `mark` is to ask with next time."""
+    """A watched resource: `changed` when anything at or below it is; `mark` asks the next time."""
 
     mark: str | None
     changed: bool = True
@@ -152,7 +152,7 @@ class Adapter:
     """Seconds that `browse` may take; more where a listing comes as a whole."""
 
     async def check(self, access: ProviderAccess) -> None:
-        """Whether the connection works: one small question that needs its credentials."""
+        """Check that the connection works: one small question that needs its credentials."""
         raise NotImplementedError
 
     async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
@@ -175,7 +175,7 @@ class Adapter:
         resource: ProviderResource,
         mark: str | None,
     ) -> Watched:
-        """Whether anything at or below a described resource changed since a mark of this method.
+        """The news at or below a described resource since a mark of this method.
 
         Only resources with the capability `watch` are asked so. Unless an adapter knows better,
         the revision of theirs changes with everything below.
@@ -202,7 +202,7 @@ class Adapter:
         raise NotImplementedError
 
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
-        """What a form asks. Raises UNSUPPORTED for a resource that is no form."""
+        """The questions a form asks. Raises UNSUPPORTED for a resource that is no form."""
         raise NotImplementedError
 
 

@@ -108,7 +108,7 @@ async def _tables(web: Web, base: str) -> list[dict[str, Any]]:
 
 
 async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
-    """What is known of a table. Raises ProviderProblem for one that is gone."""
+    """The schema of a table. Raises ProviderProblem for one that is gone."""
     found = [one for one in await _tables(web, base) if one.get("id") == table]
     if not found:
         raise no_such_resource()

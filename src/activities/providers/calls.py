@@ -108,7 +108,7 @@ class Providers:
 
 
 async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
-    """What a provider answers in time, while the transaction is kept open.
+    """The answer a provider gives in time, while the transaction is kept open.
 
     Raises ProviderProblem.
     """
@@ -116,7 +116,7 @@ async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECO
 
 
 async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
-    """What a provider answers in time. Raises ProviderProblem."""
+    """The answer a provider gives in time. Raises ProviderProblem."""
     try:
         async with asyncio.timeout(seconds):
             return await call
@@ -126,7 +126,7 @@ async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
 
 
 def refusal_for(problem: ProviderProblem) -> PlatformError:
-    """How a problem of a provider is answered to whoever asked."""
+    """The refusal by which a problem of a provider is answered to the caller."""
     if problem.kind is ProblemKind.GONE:
         return NotFoundError("resource")
     message = problem.message

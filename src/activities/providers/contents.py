@@ -1,4 +1,4 @@
-"""What a resource is and how its content is read, by the media type that a provider names."""
+"""The kind of a resource and the reading of its content, by the media type a provider names."""
 
 import mimetypes
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ _SUFFIXES = {
 
 
 def media_type(name: str, declared: str | None = None) -> str:
-    """What a file is: as a provider says, else as its name says. Lower case, no parameters."""
+    """The media type of a file: the provider's, else by its name. Lower case, no parameters."""
     for suffix, known in _SUFFIXES.items():
         if name.lower().endswith(suffix):
             return known
@@ -65,7 +65,7 @@ def kind_of(mime_type: str) -> Kind:
 
 
 def capabilities_of(kind: Kind) -> list[str]:
-    """What can be done with a resource of a kind, by the names of the wire."""
+    """The capabilities of a resource of a kind, by the names of the wire."""
     able = CONTENT
     if kind in {Kind.FOLDER, Kind.REPOSITORY}:
         able = FOLDER
@@ -75,7 +75,7 @@ def capabilities_of(kind: Kind) -> list[str]:
 
 
 def is_text(mime_type: str) -> bool:
-    """Whether a content can be shown."""
+    """True when a content can be shown."""
     return (
         mime_type.startswith("text/")
         or mime_type in {JSON, "application/xml", "application/xhtml+xml", "application/yaml"}

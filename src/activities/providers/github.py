@@ -58,7 +58,7 @@ REPOSITORY, FOLDER, FILE, ISSUE = "repository", "folder", "file", "issue"
 
 
 class _Place(NamedTuple):
-    """What an external id names: `owner/name`, `owner/name/path` or `owner/name#number`."""
+    """The parts of an external id: `owner/name`, `owner/name/path` or `owner/name#number`."""
 
     owner: str
     name: str
@@ -85,7 +85,7 @@ class _Github(Web):
 
 
 class GithubAdapter(TokenAdapter):
-    """Files are those of the default branch; a folder's revision is its tree."""
+    """Files are read from the default branch; a folder's revision is its tree."""
 
     api_url = API
     web = _Github

@@ -68,7 +68,7 @@ _KINDS = {
 }
 _TYPES = {FOLDER: "folder", DOCUMENT: "document", SHEET: "spreadsheet", FORM: "form"}
 _READ_AS = {DOCUMENT: MARKDOWN, SHEET: CSV, SLIDES: "text/plain"}
-"""What is exported to be shown; of a workbook that is its first sheet."""
+"""The formats in which files are exported to be shown; of a workbook, its first sheet."""
 _DOWNLOADED_AS = {DOCUMENT: HTML, SHEET: XLSX, SLIDES: "text/plain"}
 
 _FIELDS = (

@@ -134,7 +134,7 @@ class HttpAdapter(Adapter):
 
 
 def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
-    """What a server says of a resource; only what can be done with it here."""
+    """The resource a server describes, with only the capabilities that can be used here."""
     surface = payload.get("surfaceKind")
     kind = surface if isinstance(surface, str) and surface in _KINDS else "generic"
     able = payload.get("capabilities")

@@ -43,7 +43,7 @@ _ABLE = [one.value for one in (Capability.BROWSE, *CONTENT)]
 
 
 class NotionAdapter(TokenAdapter):
-    """What an integration was given; at the top stands all of it, as Notion's search lists it."""
+    """The resources an integration was given; the top lists them all, as Notion's search does."""
 
     api_url = API
     headers: ClassVar[Mapping[str, str]] = {"Notion-Version": VERSION}

@@ -229,7 +229,7 @@ class _Listed:
             self.records.append((name, record))
 
     def resource(self, name: str, record: Record) -> ProviderResource | None:
-        """What a record is; None for the folder itself, and for keys that are no paths."""
+        """The resource of a record; None for the folder itself, and for keys that are no paths."""
         key = first(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
         if not key.startswith(self._below) or key == self._below:
             return None

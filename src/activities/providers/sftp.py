@@ -180,7 +180,7 @@ class _Session:
         return f"{self._base}/{path}".rstrip("/") or "/"
 
     async def found(self, path: str) -> _Attributes:
-        """What is at a path that no link is part of. Raises what asyncssh raises."""
+        """The attributes at a path that no link is part of. Raises what asyncssh raises."""
         place = self._place(path)
         if str(await self._client.realpath(place)) != place:
             raise no_such_resource()
@@ -261,7 +261,7 @@ def _private(text: str) -> asyncssh.SSHKey:
 
 
 def _problem(error: Exception) -> ProviderProblem:
-    """Why asyncssh failed; its own words may hold names of the server's machine."""
+    """The reason asyncssh failed; its own words may hold names of the server's machine."""
     match error:
         case asyncssh.HostKeyNotVerifiable():
             message = "The server shows another key than the one that is pinned."

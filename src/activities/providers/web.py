@@ -61,7 +61,7 @@ _REFUSED: Mapping[int, tuple[ProblemKind, str]] = {
 
 
 def refusal_of(answer: OutboundResponse) -> ProviderProblem:
-    """What an answer that is no success means, by its status alone."""
+    """The problem that an answer that is no success means, by its status alone."""
     kind, message = _REFUSED.get(
         answer.status, (ProblemKind.MALFORMED, f"The provider answered {answer.status}.")
     )
@@ -118,7 +118,7 @@ class Web:
         raise AssertionError("the last attempt returns or raises")
 
     def refusal(self, answer: OutboundResponse) -> ProviderProblem:
-        """What a refusal means; a provider with words of its own says more."""
+        """The meaning of a refusal; a provider with words of its own says more."""
         return refusal_of(answer)
 
     async def json(self, url: str, **options: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def segment_of(text: str) -> str:
 
 
 def secret_of(access: ProviderAccess, username: str | None) -> str:
-    """What a connection signs in with: its secret, after its user name if it has one."""
+    """The secret a connection signs in with, after its user name if it has one."""
     secret = access.credentials.get("secret", "")
     return secret if username is None else f"{username}:{secret}"
 

@@ -22,7 +22,7 @@ Fire = Callable[[UnitOfWork, Id, datetime], Awaitable[CalledRun | None]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFamily:
-    """What the engine of schedules must know of a family; each registers one of these."""
+    """The facts the engine of schedules must know of a family; each registers one of these."""
 
     kind: ScheduleTable
     fire: Fire

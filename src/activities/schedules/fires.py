@@ -19,7 +19,7 @@ class FireCall:
 
 
 class ScheduleFires:
-    """What a fire does to our rows."""
+    """The writes of a fire to our rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -55,18 +55,18 @@ def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
 
 
 def note_of(wanted: DesiredSchedule) -> str:
-    """What its page shows to an operator: whose schedule it is, and why it is paused if it is."""
+    """The note of its page for operators: whose schedule it is, and why it is paused if it is."""
     return wanted.title if wanted.paused is None else f"{wanted.title}. {wanted.paused}"
 
 
 def attributes_of(wanted: DesiredSchedule) -> TypedSearchAttributes:
-    """What an operator finds the schedule and its fires by."""
+    """The attributes by which an operator finds the schedule and its fires."""
     facts = {"resourceId": str(wanted.subject_id)}
     return search_attributes(str(wanted.workspace_id), facts, wanted.family)
 
 
 def spec_of(timing: Timing) -> ScheduleSpec:
-    """When it fires, read by us and not by Temporal, so that both mean the same."""
+    """The times it fires, read by us and not by Temporal, so that both mean the same."""
     timetable = timing.timetable
     every = timetable.every
     return ScheduleSpec(

@@ -43,13 +43,13 @@ class Wanted:
 
     @property
     def stored(self) -> bool:
-        """Whether its rows are in a file that is here already."""
+        """True when its rows are in a file that is here already."""
         return "fileId" in self.config or "content" in self.config
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a source is reached: by headers, as the user of a database, or as an object."""
+    """The access to a source: by headers, as the user of a database, or as an object."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     address: DatabaseAddress | None = None
@@ -58,7 +58,7 @@ class Access:
 
 
 class Fetchers:
-    """What leaves the machine to bring rows in."""
+    """The fetchers that leave the machine to bring rows in."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Fetchers:
         self._connections = connections
 
     async def access(self, work: UnitOfWork, wanted: Wanted) -> Access:
-        """How a source is reached, with its credentials.
+        """The access to a source, with its credentials.
 
         Raises SourceProblem for a secret that is not there, or a connection that is of no use.
         """

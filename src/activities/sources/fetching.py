@@ -46,7 +46,7 @@ FORMATS: Mapping[DataSourceKind, TableFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """How far a source has been fetched: so many pages, bytes and rows, and what `next` asks for.
+    """The part of a source that has been fetched: pages, bytes, rows, and what `next` asks for.
 
     `charset` and `format` are what the source says its pages are written in; one that is `queried`
     is a SQLite database. `keys` are the columns by which rows are told apart that the first page
@@ -75,7 +75,7 @@ Keep: TypeAlias = Callable[[Path, Fetched], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HttpSource:
-    """What is fetched: a config, the headers that authenticate, the columns that tell rows apart.
+    """A source to fetch: a config, the headers that authenticate, the columns that tell rows apart.
 
     `conditions` are the headers that ask for the first page only if it has changed. Each request
     may take so many `seconds`.
@@ -130,7 +130,7 @@ async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
 async def _after(
     source: HttpSource, state: Fetched, asked: JsonObject, response: OutboundResponse, path: Path
 ) -> Fetched:
-    """How far the source has been fetched with this page."""
+    """The part of the source that has been fetched with this page."""
     following, found, digest = None, PageFound(0, None), ""
     if source.paginated:
         found = await _found(source, path)
@@ -227,14 +227,14 @@ def _validators(response: OutboundResponse) -> Mapping[str, str]:
 
 
 def _repeats(path: Path, auth: Mapping[str, str]) -> bool:
-    """Whether an answer holds what the request proved itself with."""
+    """True when an answer holds what the request proved itself with."""
     redaction = Redaction(dict.fromkeys(_secrets(auth), ""))
     with path.open("rb") as file:
         return redaction.stands_in(iter(lambda: file.read(_CHUNK), b""))
 
 
 def _secrets(auth: Mapping[str, str]) -> Iterator[str]:
-    """What is secret of headers: their values, and what those hold behind their scheme."""
+    """The secrets of headers: their values, and the parts behind their scheme."""
     for value in auth.values():
         scheme, _, rest = value.partition(" ")
         yield value
@@ -259,7 +259,7 @@ def _sink(file: BinaryIO) -> Callable[[bytes], Awaitable[None]]:
 
 
 async def _found(source: HttpSource, path: Path) -> PageFound:
-    """What a page says of itself, read by a process of its own."""
+    """The facts a page says of itself, read by a process of its own."""
     options = read_options(source.config, TableFormat(source.config.get("format", "json")))
     cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
     rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))

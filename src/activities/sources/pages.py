@@ -16,7 +16,7 @@ from runtime.outbound.urls import is_https_upgrade, parse_url, same_origin
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """What is known of a page that was fetched: its rows, and where it says to go on."""
+    """The facts about a page that was fetched: its rows, and the place it says to go on at."""
 
     rows: int
     cursor: Any
@@ -24,7 +24,7 @@ class PageFound:
 
 
 def first_page(config: JsonObject) -> JsonObject:
-    """What the first page is asked for with, besides the config.
+    """The parameters that ask for the first page, besides the config.
 
     Pages are counted from the number that the config gives, else from 1, and rows from 0.
     """
@@ -40,7 +40,7 @@ def first_page(config: JsonObject) -> JsonObject:
 def next_page(
     config: JsonObject, asked: JsonObject, response: OutboundResponse, found: PageFound
 ) -> JsonObject | None:
-    """What the next page is asked for with; None after the last one.
+    """The parameters that ask for the next page; None after the last one.
 
     Raises SourceProblem for a server that sends elsewhere.
     """

@@ -1,4 +1,4 @@
-"""Where the processes come from that read foreign files and ask foreign databases."""
+"""The fork server of the processes that read foreign files and ask foreign databases."""
 
 import multiprocessing
 

@@ -103,7 +103,7 @@ class Reading:
 
 
 def _broken_off(status: int | None) -> Exception:
-    """Why a process that ended without an answer did so, by its exit status."""
+    """The reason a process ended without an answer, by its exit status."""
     if status == -signal.SIGABRT:
         # The end of a library whose allocation was refused; Python itself raises MemoryError.
         return SourceProblem(ErrorKind.TOO_LARGE, TOO_MUCH_MEMORY)

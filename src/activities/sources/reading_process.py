@@ -78,8 +78,9 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Asks how many rows a page of JSON has, what stands at the path of its cursor, and which of
-    these columns it has.
+    """Asks for the number of rows of a page of JSON, and the value at the path of its cursor.
+
+    Also asks for the columns among these that the page has.
     """
 
     cursor_path: str | None

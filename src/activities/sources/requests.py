@@ -71,7 +71,7 @@ def request_of(
 
 
 def problem_of(error: OutboundError) -> SourceProblem:
-    """Why a request was not answered."""
+    """The reason a request was not answered."""
     kind = ErrorKind.FETCH
     if isinstance(error, OutboundTimeoutError):
         kind = ErrorKind.TIMEOUT

@@ -30,7 +30,7 @@ class DueReply:
 
 
 class TimerActivities:
-    """What an execution asks of its entry."""
+    """The requests of an execution to its entry."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,1 +1,1 @@
-"""What each kind of node does, once its bindings are resolved."""
+"""The acts of each kind of node, once its bindings are resolved."""

@@ -67,7 +67,10 @@ async def called_run(work: UnitOfWork, header: ActionRunHeader, step: PlannedSte
 async def called_end(
     work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
 ) -> Callable[[], NodeResult] | None:
-    """What gives the end of the run a step waits for, or raises its failure; None while open."""
+    """The function that gives the end of the run a step waits for, or raises its failure.
+
+    None while the run is open.
+    """
     run_id = called_run_id(header.run_id, step.id)
     row = await work.first(
         select(automation_run.c.status, automation_run.c.output, automation_run.c.error).where(

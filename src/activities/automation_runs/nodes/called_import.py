@@ -39,7 +39,7 @@ async def called_import(work: UnitOfWork, header: ActionRunHeader, step: Planned
 async def import_end(
     work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
 ) -> Callable[[], NodeResult] | None:
-    """What gives the end of the import, or raises its failure; None while it is open."""
+    """The function that gives the end of the import, or raises its failure; None while open."""
     job_id = called_run_id(header.run_id, step.id)
     job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
     if job.status in OPEN_JOB:

@@ -59,7 +59,7 @@ async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: Planne
 async def refresh_end(
     work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
 ) -> Callable[[], NodeResult] | None:
-    """What gives the end of the refresh, or raises its failure; None while it is open."""
+    """The function that gives the end of the refresh, or raises its failure; None while open."""
     run = await run_in_workspace(work, header.workspace_id, called_run_id(header.run_id, step.id))
     if run.status in OPEN_RUN:
         return None

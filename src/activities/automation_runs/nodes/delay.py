@@ -1,4 +1,4 @@
-"""How long a delay node waits."""
+"""The seconds a delay node waits."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Why a node failed, in the words and codes its run shows (decisions D2, Node execution)."""
+"""The failure of a node, in the words and codes its run shows (decisions D2, Node execution)."""
 
 from dataclasses import dataclass
 

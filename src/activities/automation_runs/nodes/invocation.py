@@ -1,4 +1,4 @@
-"""What a node is given and what it answers."""
+"""The input of a node and its answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -47,13 +47,13 @@ class Outgoing:
     key: str
     """Constant over attempts, so that the other side can absorb a repetition."""
     began_at: datetime
-    """When the first attempt began."""
+    """The time the first attempt began."""
     last: bool
     """No attempt follows this one."""
 
 
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]
-"""What leaves the machine, between two transactions."""
+"""An effect that leaves the machine, between two transactions."""
 
 
 NAMED = {"connectionId": "connection_error", "endpointId": "endpoint_error"}

@@ -55,7 +55,7 @@ async def resolve_parameters(database: Database, called: CalledNode) -> Resolved
 
 
 def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
-    """What a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
+    """The end a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
     if not run.header.is_test:
         return None
     options = run.header.options

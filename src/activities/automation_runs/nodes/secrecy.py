@@ -88,7 +88,7 @@ class Secrecy:
 
 
 def _auth_of(found: SignIn) -> JsonObject:
-    """How a connection signs in, as the config of a call says it."""
+    """The sign-in of a connection, in the form of a call's config."""
     match found.scheme:
         case "bearer":
             return {"type": "bearer", "token": found.credential}
@@ -120,7 +120,7 @@ def discreet(error: Exception, redaction: Redaction) -> Exception:
 
 
 def credentials(parameters: JsonObject) -> Iterator[str]:
-    """What a call sends to authenticate itself, whether it names a secret or has it from data."""
+    """The credentials a call sends, whether it names a secret or has it from data."""
     auth = parameters.get("auth")
     given = dict(auth) if isinstance(auth, dict) else {}
     if given.get("type") == "basic":
@@ -143,7 +143,7 @@ def without_credentials(parameters: JsonObject) -> JsonObject:
 
 
 def _unmarked(value: Any) -> Iterator[tuple[Place, Any]]:
-    """What is written out in a parameter: a mark only names a secret."""
+    """The value written out in a parameter: a mark only names a secret."""
     if not isinstance(value, SecretMark):
         yield from as_it_is(value)
 

@@ -10,7 +10,7 @@ from runtime.database import Database
 
 
 async def awaited(database: Database, called: CalledNode, parameters: JsonObject) -> JsonObject:
-    """What its filter reads of the run. Raises BindingError when that is too large.
+    """The values of the run its filter reads. Raises BindingError when that is too large.
 
     The filter may come from a binding, so only now is it known which outputs it reads.
     """

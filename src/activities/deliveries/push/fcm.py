@@ -152,7 +152,7 @@ def _code(response: OutboundResponse) -> str | None:
 
 
 def _names_token(response: OutboundResponse) -> bool:
-    """Whether the token is what an invalid argument is about."""
+    """True when an invalid argument is about the token."""
     violations = [
         one
         for detail in _details(response)

@@ -1,4 +1,4 @@
-"""What is pushed, and what an adapter takes and answers."""
+"""The pushes, and the arguments and answers of an adapter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from models.messages.notifications.tables import Notification
 from models.messages.push_devices.rules import PushProvider
 
 TITLE_BYTES, BODY_BYTES = 400, 1_600
-"""What is shown at most: every provider takes some 4 KB, of which JSON may use several for one."""
+"""The most that is shown: every provider takes some 4 KB, of which JSON may use several for one."""
 LIFETIME_SECONDS = 24 * 3_600
-"""How long a provider keeps a push for a device that is off."""
+"""The time a provider keeps a push for a device that is off."""
 
 DEAD_TOKEN = "dead_token"  # noqa: S105  # a code
 """The code of an answer that says the token reaches nobody any more."""

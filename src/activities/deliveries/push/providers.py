@@ -12,7 +12,7 @@ from runtime.push_settings import PushSettings
 def pushers_of(
     settings: PushSettings, outbound: OutboundClient, http2: OutboundClient
 ) -> dict[PushProvider, Pusher]:
-    """Who carries pushes; APNs takes them by `http2` alone."""
+    """The carriers of pushes; APNs takes them by `http2` alone."""
     pushers: dict[PushProvider, Pusher] = {}
     if settings.vapid_keys:
         pushers[PushProvider.WEBPUSH] = WebPush(outbound, *settings.vapid_keys)

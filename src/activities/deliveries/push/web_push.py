@@ -33,12 +33,12 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 _POINT_BYTES, _SECRET_BYTES = 65, 16
 _OTHER_KEY = {401, 403}
-"""What a push service answers to another key than that of the subscription."""
+"""The statuses a push service answers to another key than the subscription's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Where a browser is reached, and its keys."""
+    """The address of a browser, and its keys."""
 
     endpoint: str
     point: bytes
@@ -65,7 +65,7 @@ class WebPush(Pusher):
     """Pushes to browsers, by whatever push service each has chosen.
 
     A subscription takes only what is signed by the key it was made with (RFC 8292, 4.2); older keys
-    serve those who have not subscribed anew.
+    serve browsers that have not subscribed anew.
     """
 
     def __init__(self, outbound: OutboundClient, *keys: VapidKey) -> None:

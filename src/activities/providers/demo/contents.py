@@ -1,4 +1,4 @@
-"""What the resources of the demo provider hold."""
+"""The contents of the resources of the demo provider."""
 
 import io
 import json

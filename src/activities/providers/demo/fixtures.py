@@ -224,7 +224,7 @@ def fixture(external_id: str, generated: int) -> Fixture | None:
 
 
 def fixtures(parent: str | None, generated: int) -> Iterator[Fixture]:
-    """What stands below a folder, or at the top."""
+    """The fixtures below a folder, or at the top."""
     if parent == GENERATED:
         yield from (_file(number) for number in range(1, generated + 1))
         return

@@ -17,7 +17,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
 
 CANCEL_SECONDS = 2.0
-"""What a process has to cancel its statement."""
+"""The time a process has to cancel its statement."""
 
 
 async def fetch_rows(
@@ -52,7 +52,7 @@ async def fetch_rows(
 
 
 async def _answer(connection: Connection, seconds: float) -> Any:
-    """What the process says. It needs no thread to wait, for a query takes minutes."""
+    """The answer of the process. It needs no thread to wait, for a query takes minutes."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(connection.fileno(), ready.set)
     try:

@@ -103,7 +103,7 @@ def _fetch(connection: Any, query: DatabaseQuery, path: Path) -> int:
 
 
 def _of_files(grant: str) -> bool:
-    """Whether a grant, to the user or to a role that is set, is about files of the server."""
+    """True when a grant, to the user or to a role that is set, is about files of the server."""
     found = _EVERYWHERE.match(grant)
     return found is not None and not _OF_FILES.isdisjoint(found[1].split(", "))
 

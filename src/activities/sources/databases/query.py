@@ -1,4 +1,4 @@
-"""What every database is asked, and how its rows are written down."""
+"""The query that every database is asked, and the form in which its rows are written down."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class DatabaseQuery:
     max_bytes: int
     addresses: Sequence[str] = ()
     whole: bool = True
-    """Whether more rows than that are a problem, or are left out."""
+    """True when more rows than that are a problem; else they are left out."""
 
 
 def write_rows(query: DatabaseQuery, names: Sequence[str], rows: Iterable[Any], path: Path) -> int:

@@ -88,7 +88,7 @@ def _as_wide(line: list[str], width: int) -> Row:
 
 
 def _encoding(sample: bytes, declared: str | None) -> str:
-    """How the text is encoded: by its mark, else UTF-8 if it is that, else as it is declared.
+    """The encoding of the text: by its mark, else UTF-8 if it is that, else as it is declared.
 
     Without a declaration that Python knows it is the most likely one.
     """

@@ -61,7 +61,7 @@ def inspect_page(
 
 
 def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[str]]:
-    """How many rows there are, and which of the columns any of them has."""
+    """The number of rows, and the columns among these that any of them has."""
     count, missing = 0, set(columns)
     for row in rows:
         count += 1
@@ -103,7 +103,7 @@ def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
 
 
 def _names_a_list(value: Any, json_path: str) -> bool:
-    """Whether an empty list is what the path names."""
+    """True when the path names an empty list."""
     if not json_path.endswith("[*]"):
         return False
     return matches(read_query(json_path[:-3]), value, _MAX_VISITED) == [[]]

@@ -1,4 +1,4 @@
-"""What every reader gives: the headers of a table, and its rows as often as they are asked for."""
+"""The table every reader gives: its headers, and its rows as often as they are asked for."""
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the first rows of an XLSX sheet say beside their values, which calamine does not give.
+"""The facts of an XLSX sheet's first rows beside their values, which calamine does not give.
 
 The formats of numbers, and formulas that have no value yet (ADR 0039). What is read of a part is
 bounded, and a part that is no plain XML says nothing: this only adds to what calamine reads.
@@ -25,9 +25,7 @@ _BUILT_IN = {
     **dict.fromkeys(("9", "10"), "0%"),
     **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
 }
-"""The formats of numbers that no workbook writes down (ECMA-376-1, 18.8.30), as far as they are of
-a percentage or an amount.
-"""
+"""The formats of a percentage or an amount that no workbook writes down (ECMA-376-1, 18.8.30)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class SheetHead:
 
 
 def read_head(path: Path, sheet: str) -> SheetHead:
-    """What the first rows of a sheet say; nothing for what is no XLSX."""
+    """The facts of a sheet's first rows; none for a file that is no XLSX."""
     try:
         with zipfile.ZipFile(path) as archive:
             part = _part_of(archive, sheet)
@@ -106,12 +104,12 @@ def _formats(archive: zipfile.ZipFile) -> Sequence[str]:
 
 
 def is_percent(code: str) -> bool:
-    """Whether a number format shows a hundred times the number, and a percent sign."""
+    """True when a number format shows a hundred times the number, and a percent sign."""
     return "%" in _QUOTED.sub("", code)
 
 
 def is_currency(code: str) -> bool:
-    """Whether a number format shows a sign of a currency."""
+    """True when a number format shows a sign of a currency."""
     return bool(_CURRENCY.search(_LOCALE.sub("", code)))
 
 
