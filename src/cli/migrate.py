@@ -26,7 +26,7 @@ def migrate(
     """Migrate the database at DATABASE_URL; several at once are safe."""
     from sqlalchemy.exc import OperationalError
 
-    from models.migrations.runner import current, upgrade
+    from models.migrations.runner import UnknownRevisionError, current, upgrade
 
     with reported():
         if check:
@@ -38,6 +38,8 @@ def migrate(
         except OperationalError as error:
             reason = str(error.orig).strip().splitlines()[0]
             raise StartError(f"The database at DATABASE_URL cannot be used: {reason}.") from None
+        except UnknownRevisionError as error:
+            raise StartError(str(error)) from None
         typer.echo(f"The database is at revision {current(url)}.")
         if first_key:
             from cli.supervisor.first_workspace import ensure_first_key

@@ -1,6 +1,5 @@
 """PostgreSQL itself refuses every status change outside the tables (promise I3)."""
 
-import importlib
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
@@ -51,20 +50,6 @@ def test_only_the_moves_of_the_table_are_taken(
     else:
         with pytest.raises(psycopg.errors.CheckViolation):
             connection.execute(statement, (after.value, value))
-
-
-def test_the_migrations_say_what_the_rules_say() -> None:
-    migration = importlib.import_module("models.migrations.versions.0002_status_transitions")
-    assert _moves(migration._RUN) == _moves(RUN_TRANSITIONS)
-    assert _moves(migration._NODE) == _moves(NODE_TRANSITIONS)
-    migration = importlib.import_module("models.migrations.versions.0003_jobs_and_grants")
-    assert _moves(migration._JOB) == _moves(JOB_TRANSITIONS)
-    migration = importlib.import_module("models.migrations.versions.0046_legacy_imports")
-    assert _moves(migration.STATUSES) == _moves(RUN_LIFECYCLE.moves)
-
-
-def _moves(transitions: Mapping[str, Any]) -> set[tuple[str, str]]:
-    return {(str(before), str(after)) for before, ends in transitions.items() for after in ends}
 
 
 def _insert(connection: psycopg.Connection, table: str, status: Any) -> tuple[str, Any]:

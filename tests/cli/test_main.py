@@ -3,10 +3,13 @@
 import subprocess
 import sys
 
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from models.migrations.runner import current
+from tests.support.postgres import migrated_database
 
 MAIN = "import atexit; atexit.register(print, 'finalized'); from cli.main import main; main()"
 
@@ -40,3 +43,16 @@ def test_a_port_is_a_number_that_ports_have(option: str, port: str) -> None:
     refused = CliRunner().invoke(app, ["up", f"{option}={port}"])
     assert refused.exit_code == 2
     assert f"{port} is no port" in refused.output
+
+
+def test_a_database_of_another_build_is_refused_in_words_and_stays() -> None:
+    with migrated_database("unknown") as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = '0065'")
+        settings = {"DATABASE_URL": url, "WORKSPACE_SECRET_KEY": "k" * 40}
+        refused = CliRunner().invoke(app, ["migrate"], env=settings)
+        assert refused.exit_code == 1
+        assert "revision 0065, which this build does not have" in refused.output
+        assert "a new state directory (`--state-dir`)" in refused.output
+        assert "Traceback" not in refused.output
+        assert current(url) == "0065"

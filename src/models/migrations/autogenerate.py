@@ -1,54 +1,52 @@
 """Write the next migration from the difference between the tables and the schema's history.
 
-`python -m models.migrations.autogenerate "what changes"`; `--initial` writes 0001 anew, for as
-long as no database that matters has been migrated by it.
+`python -m models.migrations.autogenerate "what changes"`; `--initial` writes the tables of the
+initial migration anew.
 """
 
 import argparse
-import shutil
-import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from alembic import command
-from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import ForeignKeyConstraint, Table, create_engine
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import AddConstraint, CreateIndex, CreateTable, ExecutableDDLElement
+from sqlmodel import SQLModel
 
 from models.migrations.runner import SCRIPTS, configuration
 from models.migrations.throwaway import throwaway_server
+from models.tables import metadata
 from runtime.database import driver_url
 
-INITIAL = "0001"
+WINGS = (
+    "runtime",
+    "core",
+    "people",
+    "messages",
+    "content",
+    "data",
+    "sources",
+    "automation",
+    "workspace",
+)
+"""From the lowest to the highest."""
 
 
 def next_migration(message: str) -> Path:
     """The file of the revision after the newest one."""
     config = configuration()
     head = ScriptDirectory.from_config(config).get_current_head() or "0000"
-    return _generate(config, f"{int(head) + 1:04d}", message)
-
-
-def initial_migration() -> Path:
-    """The file of revision 0001, written as if there had never been another."""
-    with tempfile.TemporaryDirectory() as directory:
-        scripts = Path(directory)
-        (scripts / "versions").mkdir()
-        for name in ("env.py", "script.py.mako"):
-            shutil.copy(SCRIPTS / name, scripts / name)
-        written = _generate(configuration(scripts), INITIAL, "initial")
-        target = SCRIPTS / "versions" / f"{INITIAL}_initial.py"
-        shutil.copy(written, target)
-        return target
-
-
-def _generate(config: Config, revision: str, message: str) -> Path:
     with throwaway_server() as url:
         engine = create_engine(driver_url(url))
         with engine.connect() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
             connection.commit()
-            script = command.revision(config, message, autogenerate=True, rev_id=revision)
+            script = command.revision(
+                config, message, autogenerate=True, rev_id=f"{int(head) + 1:04d}"
+            )
             connection.rollback()
         engine.dispose()
     if script is None or isinstance(script, list):
@@ -59,16 +57,59 @@ def _generate(config: Config, revision: str, message: str) -> Path:
     return path
 
 
+def write_initial_tables() -> None:
+    """Write a file of statements for each wing, to be run in the order of WINGS."""
+    scripts = ScriptDirectory.from_config(configuration())
+    if scripts.get_heads() != scripts.get_bases():
+        raise RuntimeError("Remove the migrations after the initial one, which is to hold them.")
+    missing = [constraint for table in metadata.sorted_tables for constraint in _keys(table)]
+    made: set[Table] = set()
+    for wing in WINGS:
+        paragraphs = []
+        for table in _tables_of(wing):
+            made.add(table)
+            keys = [key for key in _keys(table) if key.referred_table in made]
+            missing = [key for key in missing if key not in keys]
+            indexes = sorted(table.indexes, key=lambda index: str(index.name))
+            create = CreateTable(table, include_foreign_key_constraints=keys)
+            paragraphs.append(_sql([create, *map(CreateIndex, indexes)]))
+        # A table of a lower wing may refer to one of this wing.
+        late = [key for key in missing if key.table in made and key.referred_table in made]
+        missing = [key for key in missing if key not in late]
+        paragraphs += [_sql([AddConstraint(key)]) for key in late]
+        path = SCRIPTS / "versions/initial/tables" / f"{wing}.sql"
+        path.write_text("\n".join(paragraphs))
+
+
+def _tables_of(wing: str) -> Iterator[Table]:
+    """The tables of a wing, each after those it refers to."""
+    modules = {
+        mapper.local_table: mapper.class_.__module__.removeprefix("models.")
+        for mapper in SQLModel._sa_registry.mappers
+    }
+    return (table for table in metadata.sorted_tables if modules[table].split(".")[0] == wing)
+
+
+def _keys(table: Table) -> list[ForeignKeyConstraint]:
+    return sorted(table.foreign_key_constraints, key=lambda key: str(key.name))
+
+
+def _sql(statements: Iterable[ExecutableDDLElement]) -> str:
+    dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+    texts = (str(statement.compile(dialect=dialect)).strip() for statement in statements)
+    return "".join(f"{text};\n" for text in texts).replace("\t", "    ").replace(", \n", ",\n")
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("message", nargs="?", default="")
-    parser.add_argument("--initial", action="store_true", help="write 0001 anew")
+    parser.add_argument("--initial", action="store_true", help="write the initial tables anew")
     arguments = parser.parse_args()
     if not arguments.initial and not arguments.message:
         parser.error("say in a few words what changes")
     if arguments.initial:
-        initial_migration()
+        write_initial_tables()
     else:
         next_migration(arguments.message)
 

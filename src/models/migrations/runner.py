@@ -6,7 +6,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 
 from runtime.database import driver_url
 
@@ -16,17 +16,40 @@ LOCK = 7_020_011
 SCRIPTS = Path(__file__).parent
 
 
+class UnknownRevisionError(Exception):
+    """The database was migrated by a build whose migrations this one does not have."""
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(
+            f"The database is at revision {revision}, which this build does not have: a newer build"
+            " made it, or one older than the initial migration. Nothing was changed. Use the build"
+            " that made it, or begin anew with an empty database; `workspace up` makes one in a new"
+            " state directory (`--state-dir`)."
+        )
+
+
 def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate the database at `url`; safe to call from several processes at once."""
+    """Migrate the database at `url`; safe to call from several processes at once.
+
+    Raises UnknownRevisionError for a database that another build has migrated.
+    """
     engine = create_engine(driver_url(url))
     try:
         with engine.connect() as connection:
             config = configuration()
+            _refuse_unknown(connection, config)
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
             connection.commit()
     finally:
         engine.dispose()
+
+
+def _refuse_unknown(connection: Connection, config: Config) -> None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if found is not None and found not in known:
+        raise UnknownRevisionError(found)
 
 
 def current(url: str) -> str | None:
