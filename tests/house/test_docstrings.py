@@ -22,7 +22,6 @@ ALLOWED: dict[str, int] = {
     "models/migrations": 4,
     "models/people": 56,
     "models/sources": 150,
-    "models/workspace": 151,
     "runtime": 63,
 }
 

@@ -1,1 +1,1 @@
-"""What knows the whole of a workspace: items with what stands behind them, search, share links."""
+"""Parts that know a whole workspace: items with what stands behind them, search, share links."""

@@ -78,12 +78,12 @@ async def check_chunk(
     *,
     checked: bool,
 ) -> Findings:
-    """What applying would leave out or change, once all ids are planned.
+    """The findings of applying the lines, once all ids are planned: rows left out or changed.
 
     The ids of rows that are left out are forgotten; nothing else is written.
 
     `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`). Where
-    planning found no error, all lines are `checked`; else those that it refused are passed over.
+    planning found no error, all lines are `checked`; else the refused lines are passed over.
     """
     findings = Findings()
     # What is wrong with lines has been told by planning.

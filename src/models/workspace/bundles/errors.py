@@ -1,4 +1,4 @@
-"""What makes a bundle unreadable."""
+"""Faults that make a bundle unreadable."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from runtime.errors import ConflictError
 
 
 class Fault(StrEnum):
-    """Why a bundle is refused; each is a blocking error of an import."""
+    """The reason why a bundle is refused; each is a blocking error of an import."""
 
     NOT_AN_ARCHIVE = "not_an_archive"
     UNSAFE_NAME = "unsafe_name"

@@ -127,7 +127,7 @@ def _shown(kind: BundleKind, found: Sequence[Any]) -> list[bytes]:
 
 
 def _parents_first(found: Sequence[Any]) -> list[Any]:
-    """The rows with each behind the one it names; those that go in circles are left out."""
+    """The rows with each behind the one it names; rows that go in circles are left out."""
     below: dict[Any, list[Any]] = {}
     for row in found:
         below.setdefault((row.whole, row.parent), []).append(row)

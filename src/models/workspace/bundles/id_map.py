@@ -49,7 +49,7 @@ async def plan_ids(
 async def target_ids(
     work: UnitOfWork, target: ImportTarget, source_ids: Collection[str]
 ) -> dict[str, dict[str, str]]:
-    """Of each kind, the target ids of those of these source ids that the bundle has."""
+    """The target ids of the source ids that the bundle has among these, by kind and source id."""
     found: dict[str, dict[str, str]] = {}
     if not source_ids:
         return found
@@ -112,7 +112,7 @@ async def newest_targets(
 
 
 async def forget_gone(work: UnitOfWork, entry_id: Id, kind: BundleKind, ids: Sequence[Id]) -> None:
-    """Forget those of these target ids whose rows are no longer in their table."""
+    """Forget the target ids among these whose rows are no longer in their table."""
     await work.execute(
         delete(import_id_map).where(
             import_id_map.c.entry_id == entry_id,
@@ -124,7 +124,7 @@ async def forget_gone(work: UnitOfWork, entry_id: Id, kind: BundleKind, ids: Seq
 
 
 async def found_count(work: UnitOfWork, entry_id: Id, kind: BundleKind) -> int:
-    """How many rows of a kind that an entry has brought in are in their table."""
+    """The number of rows of a kind, brought in by an entry, that are in their table."""
     count: int = await work.scalar(
         select(func.count())
         .select_from(kind.table)
@@ -134,7 +134,7 @@ async def found_count(work: UnitOfWork, entry_id: Id, kind: BundleKind) -> int:
 
 
 async def planned_count(work: UnitOfWork, entry_id: Id, source_kind: str) -> int:
-    """How many rows of a kind a bundle has for an entry."""
+    """The number of rows of a kind that a bundle has for an entry."""
     count: int = await work.scalar(
         select(func.count()).where(
             import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind

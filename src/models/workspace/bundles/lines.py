@@ -22,7 +22,7 @@ def read_rows(
     *,
     checked: bool = False,
 ) -> Mapping[str, list[Row]]:
-    """The rows of these kinds, by kind; those of kinds that another step reads are passed over.
+    """The rows of these kinds, by kind; rows of kinds that another step reads are passed over.
 
     Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings. Lines
     that were `checked` before are not held against the schema again.

@@ -1,4 +1,4 @@
-"""Replacing the ids of a bundle by those of the workspace it goes to."""
+"""Replacing the ids of a bundle by ids of the workspace it goes to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Ids = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Rows as they go into the table, and the source ids of those that are left out."""
+    """Rows as they go into the table, and the source ids of the rows left out."""
 
     rows: list[Row]
     left_out: list[str]
@@ -110,7 +110,7 @@ class _Resolver:
 async def _there(
     work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
 ) -> set[Any]:
-    """Which of the rows that these name as their parents are in the table."""
+    """The places of the rows in the table that these rows name as their parents."""
     if kind.parent is None:
         return set()
     parents = {row[kind.parent] for row in rows if row.get(kind.parent)}

@@ -65,7 +65,7 @@ class Step:
     kinds: Sequence[BundleKind]
 
     def reads(self, path: str) -> bool:
-        """Whether a file is this step's; `path` is what stands behind `workspaces/<id>/`."""
+        """True when a file is this step's; `path` is what stands behind `workspaces/<id>/`."""
         head, _, tail = self.file.partition("{database_id}")
         return path == head if not tail else path.startswith(head) and path.endswith(tail)
 

@@ -15,14 +15,14 @@ from runtime.timestamps import wire_timestamp
 FORMAT = "workspace-bundle"
 FORMAT_VERSION = 1
 SOURCE_VERSION = "workspace-platform/1"
-"""What wrote the rows, or whose form they have."""
+"""The software that wrote the rows, or whose form they have."""
 
 MANIFEST = "manifest.json"
 MAX_BUNDLE = 64 * 1024**3
 """Bytes of a bundle, packed."""
 MAX_UNPACKED = 256 * 1024**3
 MAX_RATIO = 200
-"""How many times larger than the archive its files may be, beyond `FREE_BYTES`."""
+"""The factor by which its files may be larger than the archive, beyond `FREE_BYTES`."""
 FREE_BYTES = 64 * 1024**2
 MAX_FILES = 500_000
 MAX_DIRECTORY = 128 * 1024**2
@@ -32,7 +32,7 @@ MAX_LINE = 8 * 1024**2
 MAX_WORKSPACES = 1_000
 CHUNK_ROWS = 5_000
 CHUNK_BYTES = 16 * 1024**2
-"""What is applied in one transaction: as many rows, or fewer that are as large."""
+"""The most that is applied in one transaction: as many rows, or fewer that are as large."""
 LONGEST_NAME = 300
 
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
@@ -89,17 +89,17 @@ def check_name(name: str, known: set[str]) -> None:
 
 
 def is_list(path: str) -> bool:
-    """Whether a file is a list of rows, one JSON object a line."""
+    """True when a file is a list of rows, one JSON object a line."""
     return path.endswith(".ndjson")
 
 
 def is_blob(path: str) -> bool:
-    """Whether a file is the bytes of a stored file, named by their SHA-256."""
+    """True when a file is the bytes of a stored file, named by their SHA-256."""
     return _BLOB.fullmatch(path) is not None
 
 
 def home(workspace_id: object) -> str:
-    """What the paths of a workspace's files begin with."""
+    """The prefix of the paths of a workspace's files."""
     return f"workspaces/{workspace_id}/"
 
 
@@ -119,7 +119,7 @@ def manifest_text(
     rows: Mapping[str, int],
     converter: str | None = None,
 ) -> bytes:
-    """The manifest of one workspace, whose files are written; `rows` counts those of lists."""
+    """The manifest of one workspace, whose files are written; `rows` counts the rows of lists."""
     manifest = {
         "format": FORMAT,
         "formatVersion": FORMAT_VERSION,

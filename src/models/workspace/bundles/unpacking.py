@@ -91,7 +91,7 @@ async def unpack(store: ObjectStore, file: IO[bytes], size: int, run_id: Id) -> 
 
 
 async def load_contents(store: ObjectStore, run_id: Id) -> Contents:
-    """What `unpack` gave."""
+    """Load the contents that `unpack` gave."""
     contents = from_json(b"".join([piece async for piece in store.get(_contents_key(run_id))]))
     parts = {path: Part(**part) for path, part in contents["parts"].items()}
     return Contents(Manifest.model_validate_json(to_json(contents["manifest"])), parts)

@@ -1,4 +1,4 @@
-"""What the documentation says of each kind of operation, with an example that is valid."""
+"""The documentation of each kind of operation, with an example that is valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from models.workspace.changes.rules.kinds import OperationKind
 
 @dataclass(frozen=True, slots=True)
 class OperationNote:
-    """What an operation does, the body that its `input` is, and an example of one."""
+    """A sentence on what an operation does, the body that its `input` is, and an example of one."""
 
     says: str
     body: str | None

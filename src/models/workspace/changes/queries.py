@@ -28,7 +28,7 @@ from runtime.errors import NotFoundError
 
 
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
-    """Which change sets an actor sees: their own, and as an owner or administrator all.
+    """The conditions of the change sets an actor sees: their own; an owner or administrator, all.
 
     An operation may name what only its author sees.
     """
@@ -69,7 +69,10 @@ async def list_runs(work: UnitOfWork, actor: Actor, page: PageRequest) -> AiRunL
 async def apply_outcome(
     work: UnitOfWork, actor: Actor, change_id: Id, *, last: bool
 ) -> ApplyResult | None:
-    """What was applied, None while more is; how far it came when this is the last time to ask."""
+    """The result of applying, None while more is applied.
+
+    Gives how far it came when this is the last time to ask.
+    """
     found = await find_changes(work, actor, change_id)
     if found.status == ChangeStatus.APPLYING and not last:
         return None
@@ -132,7 +135,7 @@ def read_operations(row: ChangeSet) -> list[Operation]:
 
 
 def read_outcomes(row: ChangeSet) -> list[Outcome]:
-    """What became of each operation."""
+    """The outcome of each operation."""
     return [Outcome(**{**one, "status": ResultStatus(one["status"])}) for one in row.outcomes]
 
 

@@ -93,7 +93,7 @@ class RejectChanges(Input):
 
 
 class OperationResult(Shape):
-    """What became of one operation; `subjectId` is what it made or changed."""
+    """The result of one operation; `subjectId` is what it made or changed."""
 
     index: int
     kind: OperationKind
@@ -105,7 +105,7 @@ class OperationResult(Shape):
 
 
 class ApplyResult(Shape):
-    """What was applied so far; the counts are those of `results`."""
+    """The operations applied so far; the counts are counts of `results`."""
 
     run_id: Id
     status: ChangeStatus

@@ -22,7 +22,7 @@ from runtime.schema import Timestamp, listed, one_of, table_of
 
 
 class ChangeSource(StrEnum):
-    """Who wrote the operations."""
+    """The author of the operations."""
 
     MODEL = "model"
     RULES = "rules"

@@ -1,1 +1,1 @@
-"""What happens in a workspace, as far as those who read the log of it may see it."""
+"""Events of a workspace, as far as the readers of its log may see them."""

@@ -1,4 +1,4 @@
-"""Which events of a log a member sees. Pure."""
+"""The events of a log that a member sees. Pure."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from models.messages.workspace_events.rules import types_read_with
 
 
 class SeenEvent(Protocol):
-    """What is asked of an event to know who sees it."""
+    """The facts that are asked of an event to know who sees it."""
 
     @property
     def type(self) -> str: ...
@@ -35,7 +35,7 @@ class Viewer:
         return cls(actor.user_id, actor.role, types_read_with(actor.scopes))
 
     def sees(self, event: SeenEvent, audiences: Mapping[Id, Audience]) -> bool:
-        """Whether the viewer sees an event; who sees its item stands in `audiences`.
+        """True when the viewer sees an event; who sees its item stands in `audiences`.
 
         An item that is gone for ever is seen by nobody.
         """

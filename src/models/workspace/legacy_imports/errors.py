@@ -1,4 +1,4 @@
-"""Why a run refuses what it is asked for."""
+"""The errors by which a run refuses what it is asked for."""
 
 from models.workspace.legacy_imports.rules import LegacyImportStatus
 from runtime.errors import ConflictError

@@ -1,4 +1,4 @@
-"""Notifications of legacy imports: to whoever made the run, and those who own what came in."""
+"""Notifications of legacy imports: to whoever made the run, and the owners of what came in."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ _TITLES: Mapping[LegacyImportStatus, str] = {
     LegacyImportStatus.ROLLED_BACK: "A legacy import was rolled back",
     LegacyImportStatus.ROLLBACK_FAILED: "The rollback of a legacy import failed",
 }
-"""What whoever made a run is told of: that a person has the next move, and each end."""
+"""The titles for whoever made a run: that a person has the next move, and each end."""
 
 
 async def notify_maker(

@@ -100,7 +100,7 @@ async def find_entry_by_id(work: UnitOfWork, entry_id: Id) -> LegacyImportWorksp
 
 
 def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
-    """What decides about the workspaces of a run."""
+    """The facts that decide about the workspaces of a run."""
     return [
         Entry(
             id=row.id,
@@ -116,22 +116,22 @@ def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
 
 
 def is_expired(run: LegacyImportRun, now: datetime) -> bool:
-    """Whether it is too late to roll a run back."""
+    """True when it is too late to roll a run back."""
     return run.completed_at is not None and run.completed_at + ROLLBACK_WINDOW < now
 
 
 def is_purged(run: LegacyImportRun, now: datetime) -> bool:
-    """Whether what a run keeps hidden may be gone: it is removed as what is in the trash."""
+    """True when what a run keeps hidden may be gone: it is removed as what is in the trash."""
     return run.started_at is not None and run.started_at + HIDDEN_WINDOW < now
 
 
 def holds_data(row: LegacyImportWorkspace) -> bool:
-    """Whether an import has written something that is still there."""
+    """True when an import has written something that is still there."""
     return row.lifecycle_state in _WRITTEN
 
 
 def is_finished(row: LegacyImportWorkspace) -> bool:
-    """Whether a workspace is whole and verified, and still hidden."""
+    """True when a workspace is whole and verified, and still hidden."""
     return (
         row.stage == ImportStage.DONE
         and row.lifecycle_state == LifecycleState.HIDDEN

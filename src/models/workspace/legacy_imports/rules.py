@@ -9,11 +9,11 @@ from uuid import UUID
 from models.core.lifecycle.rules import Lifecycle
 
 ROLLBACK_WINDOW = timedelta(days=30)
-"""How long after its end a run can be rolled back."""
+"""The time after its end in which a run can be rolled back."""
 HIDDEN_WINDOW = timedelta(days=30)
-"""How long after its start what a run keeps hidden is there for certain: as long as the trash."""
+"""The time after its start for which a run surely keeps what it hides: as long as the trash."""
 MAX_ATTEMPTS = 5
-"""How often the import of one workspace may be begun."""
+"""The number of times the import of one workspace may be begun."""
 PARALLEL = 3
 """Workspaces of one run that are worked on at once."""
 
@@ -37,14 +37,14 @@ class LegacyImportStatus(StrEnum):
 
 
 class Mode(StrEnum):
-    """Whether anything has been written: a run is a dry run until it is started."""
+    """The mode of a run: a dry run, which has written nothing, until it is started."""
 
     DRY_RUN = "dry_run"
     APPLY = "apply"
 
 
 class ImportStage(StrEnum):
-    """How far the import of one workspace is."""
+    """The progress of the import of one workspace."""
 
     QUEUED = "queued"
     VALIDATING = "validating"
@@ -66,7 +66,7 @@ class ImportStage(StrEnum):
 
 
 class LifecycleState(StrEnum):
-    """What has become of the workspace that an entry makes or fills."""
+    """The state of the workspace that an entry makes or fills."""
 
     PENDING = "pending"
     HIDDEN = "hidden"
@@ -85,7 +85,7 @@ class RollbackState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How what was imported compares with the bundle."""
+    """The result of comparing what was imported with the bundle."""
 
     EQUAL = "equal"
     WITHIN_TOLERANCE = "within_tolerance"
@@ -145,7 +145,7 @@ REVERSIBLE = frozenset(
     }
 )
 RELEASED_IN = frozenset({_S.FAILED, _S.CANCELLED, _S.ROLLED_BACK, _S.ROLLBACK_FAILED})
-"""Where a workspace may be whole and verified, and yet hidden."""
+"""The statuses in which a workspace may be whole and verified, and yet hidden."""
 RETRIED_IN = frozenset({_S.IMPORTING, _S.VERIFYING, _S.COMPLETED_WITH_WARNINGS, _S.FAILED})
 WAITING = frozenset({_S.AWAITING_REVIEW, _S.APPROVED})
 """A person has the next move."""
@@ -160,7 +160,7 @@ IMPORT_STAGES = (
     ImportStage.CONTENT,
     ImportStage.AUTOMATIONS,
 )
-"""What importing one workspace passes through, in this order."""
+"""The stages that importing one workspace passes through, in this order."""
 IMPORTED = frozenset({ImportStage.VERIFYING, ImportStage.DONE})
 ENDED = frozenset(
     {ImportStage.DONE, ImportStage.FAILED, ImportStage.SKIPPED, ImportStage.CANCELLED}
@@ -169,7 +169,7 @@ CHECKED = frozenset({ImportStage.READY, ImportStage.BLOCKED, ImportStage.SKIPPED
 
 
 class StepKind(StrEnum):
-    """What the execution of a run does next."""
+    """The next step of the execution of a run."""
 
     MOVE = "move"
     """Nothing is left in this status; the run goes to the one named."""
@@ -184,7 +184,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What decides about a workspace of a run."""
+    """The facts that decide about a workspace of a run."""
 
     id: UUID
     selected: bool
@@ -192,7 +192,7 @@ class Entry:
     lifecycle_state: LifecycleState
     rollback_state: RollbackState
     warned: bool
-    """Whether it was imported with warnings or differences within the tolerance."""
+    """True when it was imported with warnings or differences within the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Step:
 
 
 def next_step(status: LegacyImportStatus, entries: Sequence[Entry]) -> Step:
-    """What a run does in a status, given its workspaces."""
+    """The step of a run in a status, given its workspaces."""
     if status in RUN_LIFECYCLE.at_rest:
         return Step(status, StepKind.END)
     if status == LegacyImportStatus.UPLOADED:
@@ -224,7 +224,7 @@ def next_step(status: LegacyImportStatus, entries: Sequence[Entry]) -> Step:
 
 
 def _is_left(status: LegacyImportStatus, entry: Entry) -> bool:
-    """Whether a workspace has work left that belongs to the status of its run."""
+    """True when a workspace has work left that belongs to the status of its run."""
     match status:
         case LegacyImportStatus.DRY_RUNNING:
             return entry.selected and entry.stage not in CHECKED
@@ -256,7 +256,7 @@ def _after(status: LegacyImportStatus, entries: Sequence[Entry]) -> LegacyImport
 
 
 def _verdict(entries: Sequence[Entry]) -> LegacyImportStatus:
-    """How a run ends whose workspaces are verified."""
+    """The end of a run whose workspaces are verified."""
     chosen = [one for one in entries if one.selected]
     done = [one for one in chosen if one.stage == ImportStage.DONE]
     if not done:
@@ -266,7 +266,7 @@ def _verdict(entries: Sequence[Entry]) -> LegacyImportStatus:
 
 
 def is_within_tolerance(rows: int, equal: int) -> bool:
-    """Whether so many of the sampled rows are as in the bundle that an import counts as whole."""
+    """True when so many of the sampled rows are as in the bundle that an import counts as whole."""
     return equal * 100 >= rows * 99
 
 

@@ -18,7 +18,7 @@ CHECKSUM = r"^[0-9a-f]{64}$"
 OBJECT_KEY = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"
 
 Words = Annotated[str, Field(min_length=1, max_length=2000)]
-"""What an administrator writes beside a decision."""
+"""The words an administrator writes beside a decision."""
 
 EntryIds = Annotated[list[InputId], Field(min_length=1, max_length=1000)]
 
@@ -94,7 +94,7 @@ class VerifiedCount(Shape):
 
 
 class VerifiedSample(Shape):
-    """How many of some rows have the contents of the bundle; `hash` is of what is there."""
+    """`equal` of `rows` rows have the contents of the bundle; `hash` is of what is there."""
 
     rows: int
     equal: int
@@ -102,7 +102,7 @@ class VerifiedSample(Shape):
 
 
 class Verification(Shape):
-    """How an import was verified; empty before."""
+    """The verification of an import; empty before."""
 
     outcome: Outcome | None = None
     counts: dict[str, VerifiedCount] = Field(default_factory=dict)
@@ -110,7 +110,7 @@ class Verification(Shape):
 
 
 class StageProgress(Shape):
-    """How many of the chunks of a stage are done; a chunk is up to 5,000 rows."""
+    """The chunks of a stage that are done, and their total; a chunk is up to 5,000 rows."""
 
     stage: str
     done: int
@@ -145,7 +145,7 @@ class ImportWorkspaceEntry(Shape):
 class LegacyImport(Shape):
     """A legacy import run; it has as many `workspaces` as its bundle.
 
-    `errors` are why it cannot be imported as it is, those of its workspaces among them.
+    `errors` are why it cannot be imported as it is, the errors of its workspaces among them.
     """
 
     id: Id

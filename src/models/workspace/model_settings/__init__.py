@@ -1,1 +1,1 @@
-"""Which language model a workspace has its drafts and plans written by."""
+"""The language model that a workspace has its drafts and plans written by."""

@@ -14,7 +14,7 @@ from runtime.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked, and with which key."""
+    """The place where a model is asked, and the key."""
 
     base_url: str
     model: str
@@ -50,7 +50,7 @@ def shown(row: ModelSettings | None) -> ModelSettingsBody:
 
 
 async def has_model(work: UnitOfWork, workspace_id: Id) -> bool:
-    """Whether a model is to be asked."""
+    """True when a model is to be asked."""
     found = await find_settings(work, workspace_id)
     return found is not None and found.enabled
 

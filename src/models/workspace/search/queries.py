@@ -14,10 +14,10 @@ from runtime.database import UnitOfWork
 
 
 async def search(work: UnitOfWork, actor: Actor, text: str, page: PageRequest) -> SearchResults:
-    """The items and records that the actor sees and whose title has the text in it, newest first.
+    """The items and records that the actor sees and whose title has the text in it.
 
-    Nothing archived, and records only for those who may read them. Ids are made in the order of
-    time, so items and records have one order.
+    Newest first. Nothing archived, and records only for actors who may read them. Ids are made in
+    the order of time, so items and records have one order.
     """
     closed = closed_items(actor)
     parts = [_part(HitKind.ITEM, items_titled(actor, text, closed), page)]

@@ -1,4 +1,4 @@
-"""What can be shared, and the two secrets of a share link: its token and a visitor's session."""
+"""Items that can be shared, and the two secrets of a link: its token and a visitor's session."""
 
 import secrets
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ SHAREABLE = frozenset(
 MAX_USES = 1_000_000_000
 
 VISIT = timedelta(hours=1)
-"""How long a session lets a visitor read without another use of the link."""
+"""The time for which a session lets a visitor read without another use of the link."""
 
 _TOKEN_BYTES = 32
 _EXPIRY_BYTES = 6
@@ -46,7 +46,7 @@ def new_session(keys: KeyRing, link_id: Id, expires_at: datetime) -> str:
 
 
 def read_session(keys: KeyRing, link_id: Id, session: str, now: datetime) -> datetime | None:
-    """When a session of this link expires; None for an expired one and for any other text."""
+    """The expiry of a session of this link; None for an expired one and for any other text."""
     raw = base64url.decode(session) or b""
     expiry, mac = raw[:_EXPIRY_BYTES], raw[_EXPIRY_BYTES:]
     if not keys.verify(_message(link_id, expiry), mac, _MAC_BYTES):

@@ -56,7 +56,7 @@ class ShareLinkList(Shape):
 
 
 class SharedItem(Shape):
-    """What a visitor learns of an item; nothing of where it is or whose."""
+    """An item as a visitor learns of it; nothing of where it is or whose."""
 
     id: Id
     kind: ItemKind
@@ -142,7 +142,7 @@ SharedContent = SharedSurface | SharedRecords | SharedFolder | SharedFile | Shar
 
 
 class Visit(Shape):
-    """What a share link opens.
+    """The content that a share link opens.
 
     `session` reads on until `sessionExpiresAt` without another use of the link: send it as
     `X-Share-Session`.

@@ -49,7 +49,7 @@ async def _accept(
 
 
 def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
-    """What analytics are told: which starter, and nothing that somebody wrote."""
+    """The facts that analytics get: the starter, and nothing that somebody wrote."""
     key = asked.get("templateKey")
     if key is None:
         return {"seedId": str(seed_id), "source": "draft"}

@@ -1,4 +1,4 @@
-"""Reading the shipped starters, and what became of those that are seeded."""
+"""Reading the shipped starters, and the outcomes of seeding them."""
 
 from typing import TypeVar
 
@@ -41,7 +41,7 @@ def _shape(template: Template) -> StarterTemplateShape:
 async def seed_outcome(
     work: UnitOfWork, actor: Actor, seed_id: Id, shape: type[S], *, last: bool
 ) -> S | None:
-    """What was built, None while it is being built.
+    """The result of building, None while it goes on.
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """

@@ -47,7 +47,7 @@ class PlanView(Shape):
 class PlanNode(Shape):
     """One thing to build. `parentRef` is the `ref` of the folder or page that it stands in.
 
-    Fields, views and records are those of a database, `content` the lines of a page, and
+    Only a database has fields, views and records. `content` is the lines of a page, and
     `databaseRef` the database into which a form writes.
     """
 
@@ -65,7 +65,7 @@ class PlanNode(Shape):
 
 
 class StarterPlan(Shape):
-    """What a workspace would begin with: a headline, and what there is to build."""
+    """A plan of what a workspace begins with: a headline, and what there is to build."""
 
     headline: str
     nodes: list[PlanNode]
@@ -124,7 +124,7 @@ class SeedDraft(Input):
 
 
 class SeededDraft(Shape):
-    """What was built: how many databases, and how many pages."""
+    """The result of a draft: the numbers of databases and of pages that were built."""
 
     headline: str
     database_count: int
@@ -140,7 +140,7 @@ class SeedTemplate(Input):
 
 
 class StarterCounts(Shape):
-    """How much a starter holds."""
+    """The amounts that a starter holds."""
 
     database_count: int
     record_count: int
@@ -152,7 +152,7 @@ class StarterCounts(Shape):
 
 
 class SeededTemplate(StarterCounts):
-    """What a starter became. `itemIds` are the new items at the top of the workspace."""
+    """The result of a starter. `itemIds` are the new items at the top of the workspace."""
 
     template_key: str
     headline: str

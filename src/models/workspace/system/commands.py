@@ -1,4 +1,4 @@
-"""What worker processes say of themselves."""
+"""Messages of worker processes about themselves."""
 
 from collections.abc import Sequence
 

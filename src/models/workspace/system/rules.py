@@ -1,9 +1,9 @@
-"""When a worker process counts as there. Pure."""
+"""The conditions under which a worker process counts as there. Pure."""
 
 from datetime import timedelta
 
 BEAT_SECONDS = 5.0
-"""How often a worker process says that it is there."""
+"""The seconds between two signs of a worker process that it is there."""
 LOST_AFTER = timedelta(seconds=8)
 """Work is said to wait for a process that has missed a beat. One that is replaced is not missed."""
 ALIVE_FOR = timedelta(seconds=20)

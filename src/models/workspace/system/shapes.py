@@ -5,16 +5,16 @@ from runtime.families import Queue
 
 
 class Waiting(Shape):
-    """How much waits, and for how long the oldest of it; no age when nothing waits."""
+    """The number that waits, and the age of the oldest; no age when nothing waits."""
 
     waiting: int
     oldest_seconds: float | None
 
 
 class RelayState(Waiting):
-    """What the relay has not brought to Temporal yet: its age is the lag of the relay.
+    """Work that the relay has not brought to Temporal yet: its age is the lag of the relay.
 
-    `retried` are those that could not be delivered at once.
+    `retried` counts what could not be delivered at once.
     """
 
     retried: int
@@ -49,7 +49,7 @@ class QueueBody(Shape):
 
 
 class SystemState(Shape):
-    """What waits, for how long, and who works on it."""
+    """The work that waits, for how long, and who works on it."""
 
     checked_at: Moment
     relay: RelayState

@@ -1,1 +1,1 @@
-"""What a workspace holds and does, as its plan is talked about."""
+"""The holdings and activity of a workspace, as its plan is talked about."""

@@ -5,7 +5,7 @@ from models.people.workspaces.rules import Plan
 
 
 class Holdings(Shape):
-    """What a workspace holds now, without what is in the trash."""
+    """The things a workspace holds now, without the trash."""
 
     members: int
     items: int
@@ -18,7 +18,7 @@ class Holdings(Shape):
 
 
 class Activity(Shape):
-    """What a workspace did since `since`, the begin of this month in UTC.
+    """The activity of a workspace since `since`, the begin of this month in UTC.
 
     Calls of the API are counted as far back as they are logged, and show up within a second.
     """

@@ -1,4 +1,4 @@
-"""What a reader of an archive gives: one entry after the other, its bytes piece by piece."""
+"""The contents of an archive, as a reader gives them: entry by entry, its bytes piece by piece."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Entry:
 
 
 class Allowance:
-    """How many bytes may still come out of an archive of a size."""
+    """The bytes that may still come out of an archive of a size."""
 
     def __init__(self, packed: int) -> None:
         self._left = min(MAX_UNPACKED, max(FREE_BYTES, packed * MAX_RATIO))

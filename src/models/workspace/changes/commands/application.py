@@ -73,7 +73,7 @@ def _check_indexes(row: ChangeSet, body: ApplyChanges) -> None:
 
 
 async def applier(work: UnitOfWork, job: Job) -> Actor:
-    """Who asked for a job, with the scopes that their credential had and their role still has."""
+    """The asker of a job, with the scopes that their credential had and their role still has."""
     actor = await job_actor(work, job)
     return replace(actor, scopes=actor.scopes & {Scope(one) for one in job.input["scopes"]})
 
@@ -116,7 +116,7 @@ async def stop_applying(work: UnitOfWork, job: Job) -> None:
 async def try_out(
     work: UnitOfWork, actor: Actor, keys: KeyRing, change_id: Id, body: ApplyChanges
 ) -> ApplyResult:
-    """What applying would do: what would be applied is `pending`, and nothing is kept.
+    """Try out applying: what would be applied is `pending`, and nothing is kept.
 
     Raises what `accept_application` raises.
     """
@@ -161,7 +161,7 @@ class _NothingKeptError(Exception):
 async def _tried(
     work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: dict[str, Id]
 ) -> tuple[Outcome, dict[str, Id]]:
-    """What became of an operation; one that is refused leaves nothing."""
+    """Carry out an operation and give its outcome; one that is refused leaves nothing."""
     try:
         async with work.savepoint():
             made = await carry_out(work, actor, keys, operation, names)

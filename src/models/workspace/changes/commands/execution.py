@@ -45,7 +45,7 @@ from runtime.errors import DeniedError, NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What an operation made or changed, and the ids of its parts by their names."""
+    """The subject that an operation made or changed, and the ids of its parts by their names."""
 
     subject_id: Id
     parts: Mapping[str, Id] = field(default_factory=dict)

@@ -38,7 +38,7 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 LIFETIME = timedelta(days=7)
-"""How long a change set may wait to be applied."""
+"""The time a change set may wait to be applied."""
 
 
 async def propose(  # the parts of a proposal

@@ -53,7 +53,7 @@ class OperationKind(StrEnum):
 
 
 class Stake(StrEnum):
-    """What is at stake, and so who must have looked at an operation before it is applied."""
+    """The stake of an operation: it says who must have looked at it before it is applied."""
 
     NEVER_ASK = "never_ask"
     """It adds, and touches nothing that was there."""
@@ -92,7 +92,7 @@ class OnAutomation(Input):
 
 
 class Nowhere(Input):
-    """What an operation is about that is made at a place its body names."""
+    """The subject of an operation that is made at a place its body names."""
 
 
 class NoBody(Input):
@@ -122,9 +122,9 @@ StakeOf = Callable[[JsonObject], Stake]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one kind takes (`about` names what it changes, `body` says how) and needs.
+    """The parts that one kind takes (`about` names what it changes, `body` says how) and its needs.
 
-    The scopes, and the level on what `about` names, are those of the API's own operation.
+    The scopes, and the level on what `about` names, are the same as in the API's own operation.
     """
 
     about: type[Input]
@@ -207,7 +207,7 @@ def keys_of(shape: type[Input]) -> frozenset[str]:
 
 
 def stake_of(kind: OperationKind, given: Mapping[str, Any]) -> Stake:
-    """What is at stake; a change of what the change set itself makes is no change of the old."""
+    """The stake; a change of what the change set itself makes is no change of the old."""
     rule = RULES[kind]
     stake = rule.stake if isinstance(rule.stake, Stake) else rule.stake(dict(given))
     own = any(is_reference(given.get(key)) for key in keys_of(rule.about))

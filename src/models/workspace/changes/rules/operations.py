@@ -57,7 +57,7 @@ def _problems(operation: Operation, at: str, known: set[str]) -> Iterator[Detail
 
 
 def read_input(kind: OperationKind, given: JsonObject, path: str) -> tuple[Any, Any]:
-    """What the operation is about, and its body. Raises `ValidationError` below `path`."""
+    """The subject of the operation, and its body. Raises `ValidationError` below `path`."""
     rule = RULES[kind]
     names = keys_of(rule.about)
     about = {key: value for key, value in given.items() if key in names}

@@ -20,7 +20,7 @@ Names = Mapping[str, Id]
 
 
 def is_reference(value: Any) -> TypeGuard[dict[str, str]]:
-    """Whether a value stands for the id of something that is made."""
+    """True when a value stands for the id of something that is made."""
     if not (isinstance(value, dict) and value.keys() == {_REF}):
         return False
     named = value[_REF]

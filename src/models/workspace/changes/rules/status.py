@@ -43,7 +43,7 @@ class ResultStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one operation; one that is `held` may still be applied."""
+    """The result of one operation; one that is `held` may still be applied."""
 
     status: ResultStatus
     needs_approval: bool = False
@@ -58,13 +58,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What was approved: all that may be approved together, and single operations."""
+    """The approved operations: all that may be approved together, and single ones."""
 
     every: bool = False
     indexes: Collection[int] = ()
 
     def covers(self, index: int, stake: Stake) -> bool:
-        """Whether an operation may be applied."""
+        """True when an operation may be applied."""
         if stake is Stake.NEVER_ASK or index in self.indexes:
             return True
         return stake is Stake.ASK and self.every
@@ -73,7 +73,10 @@ class Approval:
 def waits_for(
     index: int, uses: Collection[int], outcomes: Sequence[Outcome], stake: Stake, approval: Approval
 ) -> Outcome | None:
-    """Why an operation is not applied now; None when it is to be. `uses` are those it refers to."""
+    """The reason why an operation is not applied now; None when it is to be.
+
+    `uses` are the operations it refers to.
+    """
     if not approval.covers(index, stake):
         return Outcome(ResultStatus.SKIPPED, needs_approval=True)
     for used in sorted(uses):

@@ -1,1 +1,1 @@
-"""What changes legacy import runs."""
+"""Commands that change legacy import runs."""

@@ -57,7 +57,7 @@ async def planned(work: UnitOfWork, held: Held, unread: Sequence[str]) -> None:
 
 
 async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
-    """Whether nothing is wrong with the lines of an entry, as far as it is planned and checked."""
+    """True when the lines of an entry are clean, as far as it is planned and checked."""
     entry = await find_entry_by_id(work, entry_id)
     return entry is not None and not findings_of(entry).errors
 

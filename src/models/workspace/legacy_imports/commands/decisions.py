@@ -1,4 +1,4 @@
-"""What administrators decide about a run, under the lock of its row (decisions C14, D5).
+"""Decisions of administrators about a run, under the lock of its row (decisions C14, D5).
 
 The row is the decision; the execution is told of it afterwards.
 """

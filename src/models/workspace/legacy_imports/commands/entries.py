@@ -1,4 +1,4 @@
-"""What the executions of the workspaces of a run write, each chunk under the lock of its entry."""
+"""Writes by the executions of the workspaces of a run, each chunk under the lock of its entry."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -51,11 +51,11 @@ class Held:
 
     @property
     def done(self) -> int:
-        """How many chunks of the stage are done."""
+        """The number of chunks of the stage that are done."""
         return int(self.entry.progress.get("done", 0))
 
     def target(self, keys: KeyRing) -> ImportTarget:
-        """Where the rows of the entry go."""
+        """The target that the rows of the entry go to."""
         return ImportTarget(
             run_id=self.run.id,
             entry_id=self.entry.id,
@@ -152,7 +152,7 @@ def _progress(stage: ImportStage, done: int, total: int, findings: Findings) -> 
 
 
 def findings_of(entry: LegacyImportWorkspace) -> Findings:
-    """What was found of an entry in the phase it is in."""
+    """The findings of an entry in the phase it is in."""
     stored = entry.progress.get("findings")
     return Findings() if stored is None else Findings.from_json(stored)
 
@@ -188,7 +188,7 @@ async def fail_entry(work: UnitOfWork, entry_id: Id, reason: str) -> None:
 
 
 async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> bool:
-    """What a bundle says of itself, and an entry for each of its workspaces.
+    """Record what a bundle says of itself, and an entry for each of its workspaces.
 
     False when the run is over, or was validated before.
     """

@@ -1,4 +1,4 @@
-"""What Temporal is told of a run: that it has an execution, and that somebody has decided."""
+"""Intents that tell Temporal of a run: that it has an execution, and that somebody has decided."""
 
 from typing import Protocol
 

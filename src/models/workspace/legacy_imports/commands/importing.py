@@ -39,7 +39,7 @@ async def make_workspace(work: UnitOfWork, held: Held) -> None:
 
 
 def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list[BundleKind]:
-    """What of these kinds comes in: the members of a workspace that is there, no import changes."""
+    """The kinds among these that come in; imports change no members of an existing workspace."""
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 

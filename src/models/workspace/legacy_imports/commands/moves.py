@@ -1,4 +1,4 @@
-"""What every decision about a run begins and ends with."""
+"""The beginning and the end of every decision about a run."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

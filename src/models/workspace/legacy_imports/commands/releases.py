@@ -1,4 +1,4 @@
-"""What is imported and verified becomes visible."""
+"""Making visible what is imported and verified."""
 
 from collections.abc import Sequence
 

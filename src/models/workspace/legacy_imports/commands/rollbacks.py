@@ -43,7 +43,7 @@ from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
 
 _REMOVED = tuple(kind for kind in reversed(KINDS) if kind.source_kind == kind.name)
-"""The kinds whose rows are removed by their ids; those of others go with what they belong to."""
+"""The kinds whose rows are removed by their ids; other rows go with what they belong to."""
 _TABLES = tuple(kind.table for kind in KINDS)
 _BATCH = 2_500
 """Rows of a kind that one transaction removes, if little hangs on them."""
@@ -83,7 +83,7 @@ async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How far a rollback is: at which kind, below which id, and whether it is gone through again.
+    """The place of a rollback: a kind, the id it is below, and whether it is gone through again.
 
     A row that others hang on is kept until they are gone, which may be later in the same kind.
     """
@@ -131,7 +131,7 @@ def _is_due(held: Held) -> bool:
 
 
 def _by_force(held: Held) -> bool:
-    """Whether nobody can have changed anything, or it is to go all the same."""
+    """True when nobody can have changed anything, or it is to go all the same."""
     hidden = held.entry.lifecycle_state != LifecycleState.LIVE
     return held.run.status == LegacyImportStatus.CANCELLING or held.run.rollback_force or hidden
 
@@ -152,7 +152,7 @@ def _can_go(held: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
 
 
 def _is_kept(held: Held, table: Table, rows: FromClause) -> ColumnElement[bool]:
-    """Whether a row was changed, or belongs to one that was."""
+    """True when a row was changed, or belongs to one that was."""
     kept = [_is_changed(held, rows)]
     for key in _keys_of(table):
         above = key.referred_table.alias()
@@ -215,7 +215,7 @@ def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
 
 
 async def _rows_left(work: UnitOfWork, held: Held) -> dict[str, int]:
-    """How many rows of each kind are there still; in a workspace of its own, whoever made them."""
+    """The rows of each kind still there, counted; in a workspace of its own, whoever made them."""
     left = {}
     for kind in _REMOVED:
         count = select(func.count()).select_from(kind.table).where(_is_left(held, kind))
@@ -231,7 +231,7 @@ def _is_left(held: Held, kind: BundleKind) -> ColumnElement[bool]:
 
 
 async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str]:
-    """What was kept, in words."""
+    """The rows that were kept, in words."""
     remarks = []
     for kind in _REMOVED:
         if not left[kind.name]:

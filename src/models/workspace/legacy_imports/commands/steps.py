@@ -1,4 +1,4 @@
-"""What the execution of a run writes of it: where it goes next, and how it ends."""
+"""Writes by the execution of a run about itself: where it goes next, and how it ends."""
 
 from collections.abc import Sequence
 from typing import Any

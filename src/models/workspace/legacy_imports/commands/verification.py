@@ -1,4 +1,4 @@
-"""Whether what was imported is what the bundle has: numbers of rows, and samples of contents."""
+"""Comparing what was imported with the bundle: numbers of rows, and samples of contents."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ computed comes later."""
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many of some rows have the contents that the bundle says; `hash` is of what is there."""
+    """`equal` of `rows` rows have the contents that the bundle says; `hash` is of what is there."""
 
     kind: str
     rows: int

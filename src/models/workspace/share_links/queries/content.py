@@ -136,7 +136,7 @@ async def _surface(
 
 
 async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]) -> list[Id]:
-    """Which of these files every viewer of the workspace sees."""
+    """The files among these that every viewer of the workspace sees."""
     if not file_ids:
         return []
     any_viewer = replace(visitor.actor, role=Role.VIEWER)

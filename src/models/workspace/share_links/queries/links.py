@@ -14,7 +14,7 @@ from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.database import UnitOfWork, columns_of
 
 visible = placement_of(share_link, "workspace_item_id")
-"""Where a link's item is: `await visible(work, workspace_ids, share_link_id, user_id)`."""
+"""The placement of a link's item: `await visible(work, workspace_ids, share_link_id, user_id)`."""
 
 
 async def list_share_links(
@@ -41,7 +41,7 @@ async def list_share_links(
 
 
 def may_open(row: ShareLink, now: datetime) -> bool:
-    """Whether a link has neither been revoked nor expired nor been used up."""
+    """True when a link has neither been revoked nor expired nor been used up."""
     used_up = row.max_uses is not None and row.use_count >= row.max_uses
     expired = row.expires_at is not None and row.expires_at <= now
     return row.revoked_at is None and not used_up and not expired

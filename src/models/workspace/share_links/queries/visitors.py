@@ -65,7 +65,7 @@ async def with_item(work: UnitOfWork, link: ShareLink | None) -> ShareLink:
 
 
 async def maker_sees(work: UnitOfWork, link: ShareLink) -> bool:
-    """Whether the one who made a link sees its item now (docs/adr/0028).
+    """True when the one who made a link sees its item now (docs/adr/0028).
 
     Nobody does whose item is in the trash or was restricted to others, or who left the workspace.
     """

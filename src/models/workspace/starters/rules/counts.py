@@ -1,4 +1,4 @@
-"""How much a list of operations builds. Pure."""
+"""The amount that a list of operations builds. Pure."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from models.workspace.starters.shapes import StarterCounts
 
 
 def counts_of(operations: Sequence[Operation]) -> StarterCounts:
-    """What is there once all operations are done."""
+    """The counts of what is there once all operations are done."""
     kinds = [one.kind for one in operations]
     items = [one.input.get("kind") for one in operations if one.kind is OperationKind.CREATE_ITEM]
     databases = [one.input for one in operations if one.kind is OperationKind.CREATE_DATABASE]

@@ -15,7 +15,7 @@ MOST_DATABASES = 6
 _MOST_STEPS = 3
 _MOST_TITLE = 60
 _SUFFIXES = "(s|es|e|x|ing|er|ers)?"
-"""What may follow a stem where words are not joined."""
+"""The endings that may follow a stem where words are not joined."""
 _JOINED = frozenset({"de"})
 """Languages that join words: a stem may begin any of them."""
 
@@ -43,7 +43,7 @@ class _Language:
         return text.format(**parts) if parts else text
 
     def of(self, labels: Sequence[Any]) -> Any:
-        """What stands for this language."""
+        """The label for this language."""
         return labels[self.place]
 
 
@@ -66,7 +66,7 @@ def drafted(description: str, locale: str | None, words: JsonObject) -> JsonObje
 
 
 def instructed(instruction: str, words: JsonObject) -> JsonObject:
-    """What the rules make of an instruction: the databases it names, else a page that holds it."""
+    """The plan rules make of an instruction: the databases it names, else a page that holds it."""
     tokens = re.findall(r"[^\W\d_]+", _plain(instruction))
     language = _language(tokens, None, words)
     topics = _topics(tokens, (), language)
@@ -91,7 +91,7 @@ def _language(tokens: Sequence[str], locale: str | None, words: JsonObject) -> _
 
 
 def _matches(stem: str, tokens: Sequence[str], language: _Language) -> int | None:
-    """Where the first word that has this stem stands, None without one."""
+    """The place of the first word that has this stem, None without one."""
     stem = _plain(stem)
     suffix = r"\w*" if language.code in _JOINED and len(stem) > 3 else _SUFFIXES
     pattern = re.compile(re.escape(stem) + suffix)
@@ -131,7 +131,7 @@ def _topics(tokens: Sequence[str], trade: Sequence[str], language: _Language) ->
 
 
 def _one(topic: JsonObject, label: str, language: _Language) -> str:
-    """What one of them is called, where that is known of the label."""
+    """The name of one of them, where that is known of the label."""
     usual: str = language.of(topic["label"])
     one: str = language.of(topic["one"])
     return one if label == usual else label

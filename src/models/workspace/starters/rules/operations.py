@@ -19,7 +19,7 @@ _CARD_FIELDS = 3
 
 
 def operations_of(plan: StarterPlan) -> list[Operation]:
-    """What builds a plan that is well-formed: databases, then what relates them, then the rest."""
+    """The operations for a well-formed plan: databases, then what relates them, then the rest."""
     tree = [node for node in plan.nodes if node.type in {NodeType.FOLDER, NodeType.PAGE}]
     databases = [node for node in plan.nodes if node.type is NodeType.DATABASE]
     rest = [node for node in plan.nodes if node.type in {NodeType.DASHBOARD, NodeType.FORM}]
@@ -77,7 +77,7 @@ _LINES: Mapping[str, tuple[str, JsonObject]] = {
     "- ": ("bulleted_list_item", {}),
     "> ": ("quote", {}),
 }
-"""How the beginning of a line says its kind, as in Markdown."""
+"""The kinds of lines by how they begin, as in Markdown."""
 
 
 def _block(line: str) -> JsonObject:

@@ -62,7 +62,7 @@ class _Found:
 
 
 def _nodes(raw: Any) -> list[PlanNode]:
-    """What is known of the nodes, each with a ref of its own."""
+    """The nodes, as far as they are known, each with a ref of its own."""
     taken: set[str] = set()
     made: list[PlanNode] = []
     for found in islice(_flat(raw), MAX_NODES):
@@ -170,7 +170,7 @@ def _with_places(nodes: Sequence[PlanNode]) -> list[PlanNode]:
 
 
 def _above(ref: str, parents: Mapping[str, str | None]) -> list[str]:
-    """What a node stands in, from the nearest to the top; a cycle is walked once."""
+    """The nodes that a node stands in, from the nearest to the top; a cycle is walked once."""
     above: list[str] = []
     parent = parents[ref]
     while parent is not None and parent not in above:

@@ -48,7 +48,7 @@ PLANNED_KINDS = frozenset(
         FieldKind.RELATION,
     }
 )
-"""What a plan may ask for; any other kind becomes text."""
+"""The kinds that a plan may ask for; any other kind becomes text."""
 STATUSES = ("To do", "In progress", "Done")
 _STACKED = frozenset({FieldKind.STATUS, FieldKind.SELECT})
 _DATED = frozenset({FieldKind.DATE, FieldKind.DATETIME})
@@ -248,4 +248,4 @@ _VALUES: Mapping[FieldKind, Callable[[PlanField, Any], Any]] = {
     FieldKind.STATUS: _option,
     FieldKind.MULTI_SELECT: _chosen,
 }
-"""How a value is read; those of other kinds are left out."""
+"""The readers of values; values of other kinds are left out."""

@@ -123,7 +123,7 @@ async def _check_manages(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
 
 
 async def _keep_access(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
-    """Who restricts an item is not locked out by it."""
+    """Keep access for whoever restricts an item."""
     if actor.role in MANAGERS:
         return
     await grant_manage(work, actor, item_id)
