@@ -260,7 +260,7 @@ async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever
     answer = await client.get(f"/v1/runs/{run['id']}/events")
     assert [name for name, _ in events(answer)] == ["state"]
     assert answer.text.count(": ping\n\n") >= 2
-    assert streams.open == 0
+    assert not streams.open
 
 
 @pytest.mark.usefixtures("streams")
@@ -279,13 +279,18 @@ async def test_one_slow_answer_does_not_silence_a_stream(
 
 
 async def test_streams_hold_no_connection_and_are_counted(
-    client: Client, space: Space, streams: Streams, told: list[str]
+    client: Client,
+    space: Space,
+    foreign: Space,
+    streams: Streams,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = await started(client, space)
     path = f"/v1/runs/{run['id']}/events"
     watching = [asyncio.create_task(client.get(path)) for _ in range(5)]
     await until_each_knows(told, 5)
-    assert streams.open == 5
+    assert streams.open.total() == 5
     pool: Any = space.database.engine.pool
 
     async def nobody_holds_one() -> bool:
@@ -295,15 +300,23 @@ async def test_streams_hold_no_connection_and_are_counted(
     for _ in range(20):
         await eventually(nobody_holds_one, what="a moment without a connection")
         await asyncio.sleep(0.01)
-    assert streams.open == 5
-    streams.most = 5
+    assert streams.open.total() == 5
+    monkeypatch.setattr(event_streams, "MOST_OF_ONE_CALLER", 5)
+    crowded = await client.get(path)
+    assert (crowded.status_code, crowded.headers["Retry-After"]) == (429, "1")
+    other = client.with_token(foreign.token)
+    theirs = await started(other, foreign)
+    watching.append(asyncio.create_task(other.get(f"/v1/runs/{theirs['id']}/events")))
+    await until_each_knows(told, 6)
+    monkeypatch.setattr(event_streams, "MOST_STREAMS", 6)
     refused = await client.get(path)
     assert refusal(refused) == (503, "unavailable")
     assert refused.headers["retry-after"]
     await close(space, run)
+    await close(foreign, theirs)
     answers = await asyncio.gather(*watching)
     assert all(events(answer)[-1][0] == "end" for answer in answers)
-    assert streams.open == 0
+    assert not streams.open
 
 
 async def test_a_page_that_is_closed_cuts_no_read_off(

@@ -37,7 +37,7 @@ async def watch_run(request: ApiRequest) -> Response:
     """
     watch = AutomationRunWatch(request.actor.workspace_id, request.ids["runId"])
     events = run_events(request.services, watch)
-    return EventStream(request.services.streams, with_keepalive(events))
+    return EventStream(request.services.streams, request.share, with_keepalive(events))
 
 
 @router.get("/runs/{runId}", access=_OPEN, documented=False)

@@ -55,7 +55,8 @@ async def open_realtime_stream(
     """
     services = request.services
     after = resumed_at(request, since)
-    services.streams.check()
+    services.streams.check(None)
     feed = await open_feed(services.database, services.hub, ticket, EventFeed)
     feed.cut_off = request.scope.get("extensions", {}).get(ABORT)
-    return EventStream(services.streams, with_keepalive(feed.events(services.hub, after)))
+    events = with_keepalive(feed.events(services.hub, after))
+    return EventStream(services.streams, feed.viewer.user_id, events)

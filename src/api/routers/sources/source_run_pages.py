@@ -44,7 +44,7 @@ async def watch_source_run(request: ApiRequest) -> Response:
     """
     watch = SourceRunWatch(request.actor.workspace_id, request.ids["dataSourceRunId"])
     events = run_events(request.services, watch)
-    return EventStream(request.services.streams, with_keepalive(events))
+    return EventStream(request.services.streams, request.share, with_keepalive(events))
 
 
 @router.get(

@@ -78,7 +78,7 @@ async def watch_legacy_import(request: ApiRequest) -> Response:
     """
     await queries.find_run(request.work, request.ids["runId"])
     events = run_events(request.services, LegacyImportWatch(request.ids["runId"]))
-    return EventStream(request.services.streams, with_keepalive(events))
+    return EventStream(request.services.streams, request.share, with_keepalive(events))
 
 
 @router.get(
