@@ -232,7 +232,7 @@ def called_run_id(run_id: Id, step_id: str) -> Id:
 
 
 async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
-    """True while the run of the node that asked goes on, whose row is held then, or without one."""
+    """True while the asking node's run goes on, whose row is held then; True without a node."""
     if header.node is None:
         return True
     own = select(automation_run.c.id).where(

@@ -68,7 +68,7 @@ class PlannedStep:
 
     @property
     def attempts(self) -> int:
-        """The most often it is tried."""
+        """The number of attempts at most."""
         return 1 if self.retry is None else self.retry.max_attempts
 
 

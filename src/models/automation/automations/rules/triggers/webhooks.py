@@ -25,7 +25,7 @@ from models.core.http_inputs import HeaderName
 MAX_WAIT_SECONDS = 30
 """The longest a call waits for the answer of its run (decisions C7)."""
 SECRET_HEADER = "X-Webhook-Secret"  # noqa: S105  # a name, not a secret
-"""The header of the secret with the auth `header`, unless the config says otherwise."""
+"""The header that holds the secret with the auth `header`, unless the config says otherwise."""
 
 _PLACEHOLDER = re.compile(r"{[^{}]*}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
