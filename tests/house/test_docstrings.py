@@ -19,7 +19,6 @@ ALLOWED: dict[str, int] = {
     "models": 1,
     "models/content": 57,
     "models/messages": 55,
-    "models/migrations": 4,
     "models/people": 56,
     "models/sources": 150,
     "runtime": 63,

@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations over the connection the runner hands in, in one transaction."""
+"""Run the migrations over the connection of the runner, in one transaction."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Where a database stands."""
+"""The place of a database in the schema's history."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ _known_head = cache(head)
 
 
 async def is_at_head(work: UnitOfWork) -> bool:
-    """Whether the schema is the newest this build knows."""
+    """Compare the schema with the newest this build knows."""
     if await work.scalar(text("SELECT to_regclass('alembic_version')")) is None:
         return False
     version = await work.scalar(text("SELECT version_num FROM alembic_version"))
