@@ -16,11 +16,9 @@ POINTING = re.compile(r"\b[Tt]hose (of|who|that)\b|; how many\.?\s*$")
 MOST_WORDS = 20
 """Words of a first sentence."""
 ALLOWED: dict[str, int] = {
-    "models": 1,
     "models/content": 57,
     "models/messages": 55,
     "models/people": 56,
-    "models/sources": 150,
     "runtime": 63,
 }
 

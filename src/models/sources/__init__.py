@@ -1,1 +1,1 @@
-"""What comes in from elsewhere: data sources, and resources that live with other providers."""
+"""Imports from elsewhere: data sources, and resources that live with other providers."""

@@ -43,7 +43,7 @@ MAX_OPEN = 20
 
 
 class Registered(NamedTuple):
-    """What the operator registered the platform as: by provider, and where users reach it."""
+    """The platform as the operator registered it: by provider, and the URL users reach it at."""
 
     providers: Mapping[str, ProviderSettings]
     public_url: str | None

@@ -1,4 +1,4 @@
-"""What became of the exchange of a code, for whoever waits for it."""
+"""The outcome of the exchange of a code, for whoever waits for it."""
 
 from models.core.access.rules import Actor
 from models.core.base import Id

@@ -19,7 +19,7 @@ from models.sources.connections.providers import ProviderName
 from runtime.provider_settings import ProviderSettings
 
 LIFETIME = timedelta(minutes=10)
-"""How long a user has to sign in."""
+"""The time a user has to sign in."""
 MARGIN = timedelta(minutes=1)
 """A token is renewed so long before it expires."""
 CALLBACK = "/integrations/oauth/callback"
@@ -31,11 +31,11 @@ ACCESS_TOKEN, REFRESH_TOKEN, EXPIRES_AT = "accessToken", "refreshToken", "expire
 
 @dataclass(frozen=True, slots=True)
 class OAuthProvider:
-    """How a provider signs users in.
+    """The way a provider signs users in.
 
     `client` is how the platform proves which client it is at the token endpoint (RFC 6749, 2.3.1),
-    `body` how it writes requests there. `revocation` says which call ends a token: RFC 7009, or
-    one of GitHub's own.
+    `body` how it writes requests there. `revocation` says which call ends a token: RFC 7009, or one
+    of GitHub's own.
     """
 
     authorization_url: str
@@ -88,7 +88,7 @@ OAUTH_PROVIDERS: Mapping[ProviderName, OAuthProvider] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """What the platform is to a provider, and where its endpoints are."""
+    """The platform as a client of a provider, and the endpoints of the provider."""
 
     provider: OAuthProvider
     client_id: str
@@ -140,7 +140,7 @@ def challenge_of(verifier: str) -> str:
 
 
 def authorization_url(client: OAuthClient, redirect_uri: str, attempt: Attempt) -> str:
-    """Where a user is sent to sign in."""
+    """The URL to which a user is sent to sign in."""
     parameters = {
         "response_type": "code",
         "client_id": client.client_id,
@@ -177,6 +177,6 @@ def credentials_of(
 
 
 def is_stale(credentials: Mapping[str, str], now: datetime) -> bool:
-    """Whether a token has expired, or is about to."""
+    """True when a token has expired, or is about to."""
     text = credentials.get(EXPIRES_AT)
     return text is not None and datetime.fromisoformat(text) - MARGIN <= now

@@ -13,7 +13,7 @@ _Secret = Annotated[str, Field(min_length=1, max_length=4_096)]
 class StartAuthorization(Input):
     """Body of start authorization: the connection to make, or the one to authorize anew.
 
-    `label` and `shared` are those of create connection.
+    `label` and `shared` are as in create connection.
     """
 
     model_config = example({"provider": "github", "label": "Our repositories"})
@@ -62,6 +62,6 @@ class FinishAuthorization(Input):
 
 
 class AuthorizedConnection(Shape):
-    """What an exchange of a code is remembered by."""
+    """The record by which an exchange of a code is remembered."""
 
     connection_id: Id

@@ -1,4 +1,4 @@
-"""What a connection to each provider is told; everybody who sees the connection is shown it."""
+"""The config of a connection to each provider; everybody who sees a connection sees it."""
 
 from typing import Annotated, Literal, Self
 
@@ -52,7 +52,7 @@ _SqlName = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class _Server(Input):
-    """Where a database is; `tls` says what is asked of the server's certificate."""
+    """The address of a database; `tls` says what is asked of the server's certificate."""
 
     host: _Host
     port: _Port

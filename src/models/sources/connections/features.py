@@ -15,7 +15,7 @@ from runtime.errors import DeniedError, NotFoundError
 
 
 def feature_name(provider: ProviderName) -> str:
-    """What the feature of a provider is called."""
+    """The name of a provider's feature."""
     return f"provider:{provider.value}"
 
 

@@ -47,20 +47,20 @@ async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) ->
 
 
 async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> bool:
-    """Whether a connection exists that the actor sees."""
+    """True when a connection exists that the actor sees."""
     statement = select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)
     return await work.scalar(statement) is not None
 
 
 def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Select[Id]:
-    """The ids of those of these connections that there are, whoever sees them."""
+    """The ids of the given connections that exist, whoever sees them."""
     return select(connection.c.id).where(
         connection.c.workspace_id == workspace_id, connection.c.id.in_(connection_ids)
     )
 
 
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
-    """Which connections an actor sees: those of the workspace that are shared or its own."""
+    """The conditions on connections an actor sees: in the workspace, and shared or its own."""
     return (
         connection.c.workspace_id == actor.workspace_id,
         or_(connection.c.shared, connection.c.created_by_user_id == actor.user_id),
@@ -68,7 +68,7 @@ def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
 
 
 class Connected(NamedTuple):
-    """What a connection reaches, and what it signs in with."""
+    """The provider and the config of a connection, and the credentials it signs in with."""
 
     provider: ProviderName
     config: JsonObject

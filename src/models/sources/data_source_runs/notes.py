@@ -1,4 +1,4 @@
-"""How rows come in, in words: a page of the documentation for each subject."""
+"""Notes on how rows come in: a page of the documentation for each subject."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from models.sources.tabular.rules.problems import ErrorKind
 
 
 class Subject(StrEnum):
-    """What there is to know about rows that come in."""
+    """The subjects of the notes on rows that come in."""
 
     IMPORTS = "imports"
     PROGRESS = "progress"
@@ -24,7 +24,7 @@ class Subject(StrEnum):
 
 
 class SubjectNote(NamedTuple):
-    """What a page says: paragraphs, facts in a line each, an example, the shape it explains."""
+    """The content of a page: paragraphs, facts in a line each, an example, the explained shape."""
 
     says: str
     facts: tuple[tuple[str, str], ...]
@@ -50,7 +50,7 @@ ERROR_NOTES: Mapping[ErrorKind, str] = {
     ErrorKind.INTERNAL: "A fault of the platform. Try again; its operators find it by the workflow"
     " id.",
 }
-"""What to do about each `errorKind`."""
+"""The advice for each `errorKind`."""
 
 NOTES: Mapping[Subject, SubjectNote] = {
     Subject.IMPORTS: SubjectNote(

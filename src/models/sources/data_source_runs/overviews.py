@@ -35,7 +35,7 @@ _visible_refresh = PlacementOf(
 async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], run_id: Id, user_id: Id
 ) -> Placement | None:
-    """Where a run is: where its data source is placed; an import is its maker's and managers'."""
+    """The placement of a run: its data source's; an import is for its maker and for managers."""
     found = await work.first(
         select(_run.workspace_id, _run.data_source_id, _run.actor_user_id).where(
             _run.id == run_id, _run.workspace_id == any_(literal(list(workspace_ids)))
@@ -51,7 +51,7 @@ async def visible(
 
 
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverview:
-    """What the page of a run shows when it is opened. Raises `NotFoundError`."""
+    """The content of a run's page when it is opened. Raises `NotFoundError`."""
     run = await run_in_workspace(work, actor.workspace_id, run_id)
     made = None if run.result is None else run.result.get("databaseId")
     return SourceRunOverview(
@@ -68,7 +68,7 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverv
 
 
 async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunState:
-    """How far a run has come. Raises `NotFoundError`."""
+    """The progress of a run. Raises `NotFoundError`."""
     columns = [_run[name] for name in _STATE]
     statement = select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
     row = await work.first(statement, of=DataSourceRun)

@@ -30,7 +30,7 @@ from runtime.errors import (
 from runtime.families import Family
 
 _NEWEST_FIRST = (data_source_run.c.created_at.desc(), data_source_run.c.id.desc())
-"""Ids have no order: those of runs that a step or a schedule asks for follow from it."""
+"""Ids have no order: the id of a run that a step or a schedule asks for follows from it."""
 _SHOWN: Select[Any] = select(*(one for one in data_source_run.c if one.name != "plan"))
 """Without the plan, which may hold a whole file."""
 
@@ -97,7 +97,7 @@ def _detail(row: DataSourceRun) -> DataSourceRunDetail:
 
 
 def shown_of(row: DataSourceRun) -> JsonObject:
-    """What is shown otherwise than it is stored; while a run is open it counts what it reads."""
+    """The values shown otherwise than they are stored; an open run counts what it reads."""
     made = row.progress
     size = made.get("bytes", 0)
     if made.get("stage") == Stage.FETCH:
@@ -162,16 +162,16 @@ _CLASSES: Mapping[ErrorKind, type[PlatformError]] = {
     ErrorKind.INTERNAL: UpstreamError,
     ErrorKind.WRITE: DeniedError,
 }
-"""How an import that failed is answered; what is wrong with its input is a validation error."""
+"""The errors that answer a failed import; what is wrong with its input is a validation error."""
 
 
 async def import_outcome(
     work: UnitOfWork, actor: Actor, import_id: Id, *, last: bool
 ) -> SpreadsheetImportResult | None:
-    """What an import brought in; None while it is running.
+    """The result of an import; None while it is running.
 
-    Raises `InProgressError` when this is the last time to ask, and what its failure is answered
-    with.
+    Raises `InProgressError` when this is the last time to ask, and the error that answers its
+    failure.
     """
     found = await get_import(work, actor, import_id)
     if found.result is not None:
@@ -188,7 +188,7 @@ async def import_outcome(
 async def reversal_ended(
     work: UnitOfWork, actor: Actor, run_id: Id, job_id: Id, *, last: bool
 ) -> bool:
-    """Whether a run has been taken back.
+    """True when a run has been taken back.
 
     Raises `ConflictError` when it could not be, `InProgressError` when this is the last time to
     ask.

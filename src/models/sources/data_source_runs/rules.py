@@ -42,7 +42,7 @@ RETRIED = _ENDS
 
 
 class ImportKind(StrEnum):
-    """Where the rows of an import come from."""
+    """The origin of the rows of an import."""
 
     FILE = "file"
     URL = "url"
@@ -57,11 +57,11 @@ class ImportMode(StrEnum):
 
 
 KEPT_RESULT = timedelta(hours=24)
-"""How long a `clientMutationId` stands for the import that it named."""
+"""The time a `clientMutationId` stands for the import that it named."""
 
 
 class Stage(StrEnum):
-    """What a run does at the moment."""
+    """The step that a run is at."""
 
     FETCH = "fetch"
     STAGE = "stage"
@@ -79,7 +79,7 @@ def page_url(run_id: uuid.UUID) -> str:
 
 
 REVERTIBLE = timedelta(days=7)
-"""How long after its end a run can be reverted."""
+"""The time after its end in which a run can be reverted."""
 
 STATS = (
     "rowsFetched",
@@ -91,9 +91,9 @@ STATS = (
     "bytesFetched",
     "durationMs",
 )
-"""What a run counts; the rows inserted, updated, unchanged and skipped are those fetched."""
+"""The counts of a run; the rows inserted, updated, unchanged and skipped are the ones fetched."""
 
 
 def exceeds_guard(removed: int, known: int, percent: int) -> bool:
-    """Whether more than `percent` of the rows known so far would be removed."""
+    """True when more than `percent` of the rows known so far would be removed."""
     return removed * 100 > known * percent

@@ -161,7 +161,7 @@ source_row = table_of(SourceRow)
 
 
 def source_id_of(run: DataSourceRun) -> Id:
-    """What the rows of a run are known by: its data source, what an import renews, or the run."""
+    """The source of a run's rows: its data source, what an import renews, or the run itself."""
     renewed = run.plan.get("sourceId")
     return run.data_source_id or (run.id if renewed is None else Id(renewed))
 

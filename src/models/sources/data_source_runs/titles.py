@@ -1,4 +1,4 @@
-"""What an operator reads on a run in the Temporal UI: from where its rows go where (ADR 0032)."""
+"""Titles of runs for operators in the Temporal UI: from where rows go where (ADR 0032)."""
 
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ from models.sources.data_sources.queries import data_source_label
 from runtime.database import UnitOfWork
 
 _BYTES = 200
-"""What Temporal takes as a summary (ecosystem 2.3)."""
+"""The bytes that Temporal takes as a summary (ecosystem 2.3)."""
 
 
 async def run_title(work: UnitOfWork, run: DataSourceRun) -> str:

@@ -174,10 +174,10 @@ _COPIED = (
 _WRITING = frozenset(
     {"config", "fields", "key_fields", "write_mode", "removed_rows", "removal_guard_percent"}
 )
-"""What a refresh writes follows from these."""
+"""Columns from which follows what a refresh writes."""
 
 _SCHEDULING = frozenset({"schedule", "enabled", "label"})
-"""What the schedule in Temporal follows from."""
+"""Columns from which the schedule in Temporal follows."""
 
 _SETTINGS = frozenset(
     {"key_fields", "write_mode", "removed_rows", "removal_guard_percent", "enabled"}
@@ -185,7 +185,7 @@ _SETTINGS = frozenset(
 
 
 def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> JsonObject:
-    """The columns for the given names of a body; those that need a look-up are left out."""
+    """The columns for the given names of a body; columns that need a look-up are left out."""
     values: JsonObject = body.model_dump(mode="json", include=set(_SETTINGS & names))
     if "fields" in names:
         values["fields"] = [one.model_dump(mode="json", by_alias=True) for one in body.fields]
@@ -224,8 +224,10 @@ async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) 
 
 
 def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
-    """Refuse a field that two columns fill, and a key that none fills; no fields are those that
-    columns suggest, which only a run knows."""
+    """Refuse a field that two columns fill, and a key that none fills.
+
+    Without fields, the columns suggest them, and only a run knows which.
+    """
     keys = [mapping.field_key for mapping in fields]
     for place, key in enumerate(keys):
         if key in keys[:place]:

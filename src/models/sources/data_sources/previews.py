@@ -33,7 +33,7 @@ async def accept_preview(
 async def preview_outcome(
     work: UnitOfWork, actor: Actor, preview_id: Id, *, last: bool
 ) -> DataSourcePreview | None:
-    """What a preview found; None while it is read.
+    """The findings of a preview; None while it is read.
 
     Raises `ValidationError` for what cannot be fetched or read, `InProgressError` when this is the
     last time to ask.

@@ -14,7 +14,10 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 visible = placement_of(data_source)
-"""Where a data source is placed: `await visible(work, workspace_ids, data_source_id, user_id)`."""
+"""The placement of a data source.
+
+`await visible(work, workspace_ids, data_source_id, user_id)` gives it.
+"""
 
 
 class DataSourceRow(Protocol):
@@ -88,7 +91,7 @@ async def data_source_label(work: UnitOfWork, workspace_id: Id, data_source_id: 
 
 
 def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> Select[Id]:
-    """The ids of those of these data sources that exist outside the trash."""
+    """The ids of the given data sources that exist outside the trash."""
     return (
         select(data_source.c.id)
         .join(*live_item_of(data_source))

@@ -18,7 +18,7 @@ from runtime.errors import InProgressError, NotFoundError, UpstreamError
 from runtime.families import Family
 
 visible = placement_of(mount)
-"""Where a mount is placed: `await visible(work, workspace_ids, mount_id, user_id)`."""
+"""The placement of a mount: `await visible(work, workspace_ids, mount_id, user_id)`."""
 
 
 def mount_detail(row: Mount) -> MountDetail:
@@ -61,7 +61,7 @@ async def mounted_resource(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> 
 async def mount_outcome(
     work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
 ) -> MountedResource | None:
-    """What a job has mounted, as soon as it has a place; None while it has none.
+    """The resource a job has mounted, as soon as it has a place; None while it has none.
 
     Raises why nothing was mounted, and InProgressError when this is the last time to ask.
     """

@@ -4,7 +4,7 @@ from models.core.schedules.desired import Timing
 from models.core.schedules.timetables import Timetable
 
 SYNC_SECONDS = 900
-"""How often a mount is brought in step."""
+"""The time between two syncs of a mount."""
 
 MAX_ENTRIES = 20_000
 """Entries of a recursive mount; what is beyond is left out, and the mount says so."""

@@ -1,1 +1,1 @@
-"""What a provider is asked while somebody waits: a page of a listing, a content, a test."""
+"""Calls to a provider while somebody waits: a page of a listing, a content, a test."""

@@ -108,7 +108,7 @@ async def accept_read(work: UnitOfWork, actor: Actor, call_id: Id, body: NamedRe
 async def read_outcome(
     work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool
 ) -> ResourceContent | None:
-    """What a worker read; None while it does. Raises why there is nothing."""
+    """The content a worker read; None while it does. Raises why there is nothing."""
     found = await _outcome(work, actor, call_id, last=last)
     return None if found is None else ResourceContent.model_validate(found)
 
@@ -122,7 +122,7 @@ async def accept_test(work: UnitOfWork, actor: Actor, call_id: Id, connection_id
 async def test_outcome(
     work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool
 ) -> ConnectionTest | None:
-    """Whether the connection works; None while it is tried."""
+    """The result of the test of a connection; None while it is tried."""
     found = await _outcome(work, actor, call_id, last=last)
     if found is None:
         return None
@@ -177,7 +177,7 @@ async def _outcome(work: UnitOfWork, actor: Actor, call_id: Id, *, last: bool) -
 
 
 def _listing(body: BrowseConnection) -> JsonObject:
-    """What is listed, apart from which page of it."""
+    """The listing that is asked for, apart from the page of it."""
     return {
         "parentExternalId": body.parent_external_id,
         "externalType": body.external_type,

@@ -1,4 +1,4 @@
-"""What a provider can be asked while somebody waits."""
+"""The kinds of calls to a provider while somebody waits."""
 
 from enum import StrEnum
 

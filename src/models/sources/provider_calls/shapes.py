@@ -1,4 +1,4 @@
-"""What providers are asked, and what they answer, on the wire (interface; decisions C13)."""
+"""Questions to providers, and their answers, on the wire (interface; decisions C13)."""
 
 from typing import Annotated, Any
 
@@ -70,7 +70,7 @@ class ResourceContent(Shape):
 
 
 class ConnectionTest(Shape):
-    """Whether a connection works; `message` says why it does not."""
+    """The result of testing a connection; `message` says why it does not work."""
 
     ok: bool
     message: str | None = None

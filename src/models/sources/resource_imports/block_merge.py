@@ -36,7 +36,7 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class Merged:
-    """The blocks of the merged page, and of the document those that people's stand for."""
+    """The blocks of the merged page, and of the document the blocks that people's stand for."""
 
     blocks: list[Taken] = field(default_factory=list)
     kept: dict[int, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Merged:
 
 
 def digest_of(block: JsonObject) -> str:
-    """What tells blocks apart: kind, content and what is nested in them, but no ids."""
+    """The digest that tells blocks apart: kind, content and nested blocks, but no ids."""
     return hashlib.sha256(to_json(_bare(block))).hexdigest()[:16]
 
 
@@ -124,7 +124,7 @@ def _chunks(
 
 
 def _pairs(one: Sequence[str], other: Sequence[str]) -> dict[int, int]:
-    """Which of the first list are which of the second, in their order."""
+    """The matching places of the first and the second list, in their order."""
     start, most = 0, min(len(one), len(other))
     while start < most and one[start] == other[start]:
         start += 1

@@ -82,7 +82,7 @@ def _writable(actor: Actor) -> list[str]:
 async def import_outcome(
     work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
 ) -> ImportedResource | None:
-    """What was imported; None while it is.
+    """The result of an import; None while it runs.
 
     Raises why nothing was. When this is the last time to ask, an import that goes on shows what
     it has made so far; InProgressError when that is nothing yet.
@@ -134,7 +134,7 @@ async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource |
 async def find_root(
     work: UnitOfWork, actor: Actor, connection_id: Id, external_id: str
 ) -> ImportedResourceRow | None:
-    """What a resource was imported into before, where the actor may edit that; locked."""
+    """The row a resource was imported into before, where the actor may edit that; locked."""
     key = f"import/{actor.workspace_id}/{connection_id}/{external_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
     rows = await work.rows(

@@ -74,7 +74,7 @@ async def begin_database(
 async def finish_database(
     work: UnitOfWork, actor: Actor, row: ImportedResourceRow
 ) -> tuple[Outcome, PartCounts] | None:
-    """What the run of a row did, also with its rows; None while it is open.
+    """The outcome of a row's run, and the counts of its rows; None while it is open.
 
     Raises ValidationError for a run that failed.
     """
@@ -97,7 +97,7 @@ async def finish_database(
 
 
 def _counted(stats: JsonObject) -> PartCounts:
-    """What a run counted; a row whose record stays away was counted as skipped."""
+    """The counts of a run; a row whose record stays away was counted as skipped."""
     names = ("inserted", "updated", "unchanged", "removed", "kept")
     counted = {name: stats[f"rows{name.capitalize()}"] for name in names}
     return PartCounts(created=counted.pop("inserted"), **counted)
@@ -112,7 +112,7 @@ async def sheets_beside(work: UnitOfWork, row: ImportedResourceRow) -> list[str]
 
 
 async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[Id]:
-    """Those of these runs that are still open."""
+    """The given runs that are still open."""
     rows = await work.rows(
         select(data_source_run.c.id).where(
             data_source_run.c.id.in_([one for one in run_ids if one is not None]),

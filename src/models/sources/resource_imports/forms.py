@@ -43,7 +43,7 @@ class ImportableForm:
 
 
 def importable(form: HostedForm) -> ImportableForm:
-    """What of a form has a native equivalent.
+    """The part of a form that has a native equivalent.
 
     The first short text fills the title of the records. Raises ValidationError for a form that
     asks for nothing importable.
@@ -135,7 +135,7 @@ async def accept_form_import(
 async def form_outcome(
     work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
 ) -> FormImportResult | None:
-    """What was imported; None while it is. Raises why nothing was."""
+    """The result of an import; None while it runs. Raises why nothing was imported."""
     found = await find_job(work, actor.workspace_id, Family.FORM_IMPORT, job_id)
     if found.status == JobStatus.SUCCEEDED:
         return FormImportResult.model_validate(found.result)

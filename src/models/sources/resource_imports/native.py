@@ -1,4 +1,4 @@
-"""What an import makes of a resource, and refreshes unless people changed it since."""
+"""Native items that an import makes of resources, and refreshes unless people changed them."""
 
 from typing import Any
 
@@ -126,7 +126,7 @@ async def refreshed(
 
 
 async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedResourceRow) -> Outcome | None:
-    """What to do about a resource of the same revision, without asking for it; None to ask."""
+    """The outcome of a resource of the same revision, without asking for it; None to ask."""
     same = row.offered_revision is not None and row.offered_revision == row.revision
     if not same or row.item_id is None or row.kind == ImportedKind.FOLDER:
         return None

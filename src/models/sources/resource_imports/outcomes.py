@@ -1,11 +1,11 @@
-"""What an import did with a resource, and with what is in it."""
+"""Outcomes of an import for a resource, and for what is in it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What an import did with one resource."""
+    """The outcome of an import for one resource."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -16,9 +16,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartCounts:
-    """What became of the rows of a table, or of the blocks of a page.
+    """Counts of the rows of a table, or of the blocks of a page, by what became of them.
 
-    `kept` are those of people, where the source now says otherwise.
+    `kept` are rows or blocks of people, where the source now says otherwise.
     """
 
     created: int = 0
@@ -29,7 +29,7 @@ class PartCounts:
 
     @property
     def outcome(self) -> Outcome:
-        """What that makes of the whole."""
+        """The outcome for the whole."""
         if self.created or self.updated or self.removed:
             return Outcome.UPDATED
         return Outcome.KEPT if self.kept else Outcome.UNCHANGED

@@ -107,7 +107,7 @@ def _merged_blocks(
 def _pairs(
     found: Merged, incoming: Sequence[str], written: Sequence[JsonObject]
 ) -> list[list[Any]]:
-    """What the next import compares with: the document, and how each block of it is stored."""
+    """The pairs the next import compares with: the document, and how each block of it is stored."""
     stored = dict(found.kept)
     for taken, block in zip(found.blocks, written, strict=True):
         if taken.incoming is not None:

@@ -74,9 +74,10 @@ async def record_listed(
     resources: Sequence[ProviderResource],
     room: int,
 ) -> tuple[int, list[ProviderResource]]:
-    """What stands below a folder is to be imported; how many are new, and what cannot be.
+    """Record the resources below a folder that are to be imported.
 
-    Each resource is imported once, wherever and however often it is listed.
+    Gives the number of new ones, and the resources that cannot be imported. Each resource is
+    imported once, wherever and however often it is listed.
     """
     given = {one.external_id: one for one in resources}
     known = await work.rows(
@@ -170,7 +171,7 @@ async def record_sheets(
 
 
 async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedResourceRow]:
-    """What is still to be imported, folders before what stands below them."""
+    """The rows still to be imported, folders before what stands below them."""
     statement = select(imported_resource).where(
         imported_resource.c.root_id == root_id, imported_resource.c.pending
     )
@@ -190,7 +191,7 @@ async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedRe
 
 
 async def count_rows(work: UnitOfWork, root_id: Id) -> int:
-    """How many resources an import has."""
+    """The number of resources an import has."""
     counted = select(func.count()).where(imported_resource.c.root_id == root_id)
     return int(await work.scalar(counted))
 

@@ -1,4 +1,4 @@
-"""What a resource is imported as."""
+"""Native kinds that resources are imported as."""
 
 from models.sources.external_resources.rules.names import (
     MAX_NAME,
@@ -27,7 +27,7 @@ PAGE_TYPES = MARKDOWN_TYPES | HTML_TYPES | {"text/plain"}
 
 
 def imported_kind(resource: ProviderResource) -> ImportedKind | None:
-    """What a resource becomes; None for one that cannot be imported."""
+    """The kind a resource becomes; None for one that cannot be imported."""
     if Capability.IMPORT not in resource.capabilities:
         return None
     mime_type = essence(resource.mime_type)
@@ -56,7 +56,7 @@ def sheet_label(book: str, sheet: str) -> str:
 
 
 def can_name_sheet(name: str) -> bool:
-    """Whether a sheet can be asked for by its name."""
+    """True when a sheet can be asked for by its name."""
     return 0 < len(name) <= MAX_NAME and identifier_problem(name) is None
 
 

@@ -18,7 +18,7 @@ class ImportResource(Input):
 
 
 class ImportCounts(Shape):
-    """What an import did, by items; those that people changed since were `kept`."""
+    """Counts of an import, by items; the ones that people changed since were `kept`."""
 
     created: int = 0
     updated: int = 0
@@ -27,9 +27,9 @@ class ImportCounts(Shape):
 
 
 class ImportedParts(Shape):
-    """What became of the rows of tables, or of the blocks at the top of pages.
+    """Counts of the rows of tables, or of the blocks at the top of pages, by what became of them.
 
-    `kept` are those that people changed, where the source now says otherwise.
+    `kept` are the ones that people changed, where the source now says otherwise.
     """
 
     created: int = 0
@@ -56,10 +56,10 @@ class ImportJob(Shape):
 
 
 class ImportedResource(Shape):
-    """What an import made, or is making while its job runs.
+    """The result of an import, or what it has made so far while its job runs.
 
-    `rows` and `blocks` are those of tables and pages that were read again, where any were. At most
-    100 resources are named in `skipped`.
+    `rows` and `blocks` count tables and pages that were read again, where any were. At most 100
+    resources are named in `skipped`.
     """
 
     item: ItemDetail

@@ -117,7 +117,7 @@ def refresh_row(
 
 
 def plan_of(source: DataSourceRow) -> JsonObject:
-    """What a run of this data source does, as it is configured now."""
+    """The plan of a run of this data source, as it is configured now."""
     return {
         "kind": source.kind,
         "config": source.config,
@@ -151,7 +151,7 @@ async def start_run(work: UnitOfWork, run: DataSourceRun, restarts: int = 0) -> 
 
 
 async def start_request(work: UnitOfWork, run: DataSourceRun) -> StartRequest:
-    """What Temporal is told of a run when it starts, and operators see.
+    """The facts that Temporal is told of a run when it starts, and operators see.
 
     An import is found by the database it fills, if there is one already.
     """

@@ -35,7 +35,7 @@ from runtime.database import UnitOfWork
 _JOIN_MEMORY = "64MB"
 
 SKIPPED, UNCHANGED, UPDATED = "skipped", "unchanged", "updated"
-"""What becomes of a staged row that is no new record."""
+"""The changes of staged rows that are no new records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +198,19 @@ def other_records(rows: Comparison) -> Select[Any]:
 
 
 async def count_rows(work: UnitOfWork, selected: Select[Any]) -> int:
-    """How many rows a query gives."""
+    """The number of rows a query gives."""
     counted: int = await work.scalar(select(func.count()).select_from(selected.subquery()))
     return counted
 
 
 async def count_known(work: UnitOfWork, rows: Comparison) -> int:
-    """How many rows the source had."""
+    """The number of rows the source had."""
     known = select(literal(1)).where(*rows.known, source_row.c.removed.is_(False))
     return await count_rows(work, known)
 
 
 async def count_changes(work: UnitOfWork, rows: Comparison) -> dict[str | None, int]:
-    """How many staged rows there are of each change; None stands for new records."""
+    """The number of staged rows of each change; None stands for new records."""
     counted = await work.rows(
         select(staged_row.c.change, func.count().label("times"))
         .where(rows.staged)

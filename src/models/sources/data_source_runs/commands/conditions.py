@@ -51,7 +51,7 @@ def validators_of(run: DataSourceRun) -> Mapping[str, str]:
 
 
 async def _is_as_left(work: UnitOfWork, last: DataSourceRun) -> bool:
-    """Whether every row of the run still has its record, and every field is as it was."""
+    """True when every row of the run still has its record, and every field is as it was."""
     assert last.database_id is not None, "a data source has a target"
     schema = await load_schema(work, last.workspace_id, last.database_id)
     if not {one["fieldKey"] for one in last.progress["mapping"]} <= schema.fields.keys():

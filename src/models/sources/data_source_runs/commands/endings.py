@@ -1,4 +1,4 @@
-"""Ending runs for ever, and telling those who wait for it, in one transaction."""
+"""Ending runs for ever, and telling whoever waits for one, in one transaction."""
 
 from typing import NamedTuple
 from urllib.parse import urljoin
@@ -28,7 +28,7 @@ class RunOverError(Exception):
 
 
 class RunEnd(NamedTuple):
-    """How a run ends: what it counted, what it brought in, or why it did not."""
+    """The end of a run: its counts, its result, or the problem that kept it from one."""
 
     status: DataSourceRunStatus
     stats: JsonObject
@@ -39,7 +39,7 @@ class RunEnd(NamedTuple):
 async def end_run(
     work: UnitOfWork, run: DataSourceRun, end: RunEnd, principal: Principal | None = None
 ) -> None:
-    """Close an open run for ever and tell those who wait for it; `principal` asked for the end.
+    """Close an open run for ever and tell whoever waits for it; `principal` asked for the end.
 
     Call it last, as `append_event` is. Raises RunOverError for a run that is closed.
     """

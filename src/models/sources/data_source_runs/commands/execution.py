@@ -32,7 +32,7 @@ class StagedRowsLostError(Exception):
 
 
 async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
-    """Who asked for the run, with the rights they have now. Raises `DeniedError`."""
+    """The user who asked for the run, with the rights they have now. Raises `DeniedError`."""
     user_id = run.actor_user_id
     role = None if user_id is None else await role_of(work, run.workspace_id, user_id)
     if role is None or user_id is None:
@@ -133,7 +133,7 @@ async def _compare_and_write(
 async def _removed(
     work: UnitOfWork, run: DataSourceRun, applied: Application, mode: WriteMode
 ) -> tuple[Any, RemovedRows] | None:
-    """Which records are removed and how; None when none are. Raises SourceProblem at the guard."""
+    """The records to remove, and how; None when none are. Raises SourceProblem at the guard."""
     how = RemovedRows(run.plan["removedRows"])
     if mode is WriteMode.APPEND or (how is RemovedRows.KEEP and mode is WriteMode.UPSERT):
         return None

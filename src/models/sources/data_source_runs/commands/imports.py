@@ -56,7 +56,7 @@ _MODES: Mapping[ImportMode, WriteMode] = {
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What an import brings in again and again, leaving what people changed there.
+    """The source that an import brings in again and again, leaving what people changed there.
 
     Columns that suggest a field of `left_out` are not read: people removed those fields.
     """
@@ -106,7 +106,7 @@ async def accept_import(
 def _plan(
     body: ImportSpreadsheet, kind: DataSourceKind, config: JsonObject, renewed: Renewed | None
 ) -> JsonObject:
-    """What the run does."""
+    """The plan of the run."""
     plan: JsonObject = {
         "kind": kind.value,
         "config": {**config, **_options(body)},
@@ -133,7 +133,7 @@ def _plan(
 async def _source(
     work: UnitOfWork, actor: Actor, body: ImportSpreadsheet
 ) -> tuple[DataSourceKind, JsonObject]:
-    """What a run reads, as the config of a data source says it."""
+    """The source that a run reads, as the config of a data source says it."""
     match body.kind:
         case ImportKind.FILE:
             return DataSourceKind.FILE, await _file(work, actor, body)
@@ -214,7 +214,7 @@ def _known(file_format: TableFormat | None) -> TableFormat:
 
 
 def _options(body: ImportSpreadsheet) -> JsonObject:
-    """How the file is read; what stands beside `options` goes before what stands in it."""
+    """Options for reading the file; what stands beside `options` goes before what stands in it."""
     options: JsonObject = body.options.model_dump(mode="json", by_alias=True, exclude_none=True)
     if body.sheet_name is not None:
         options["sheetName"] = body.sheet_name

@@ -46,7 +46,7 @@ from runtime.database import UnitOfWork
 def unless_changed(
     now: ColumnElement[Any], before: ColumnElement[Any], incoming: ColumnElement[Any]
 ) -> ColumnElement[Any]:
-    """What the source says, or what people made of what it said before."""
+    """The incoming value, or the value that people made of the one before."""
     return case((now.is_distinct_from(before), now), else_=incoming)
 
 
@@ -176,7 +176,7 @@ def gone_untouched(rows: Comparison, keys: Sequence[str]) -> Select[Any]:
 
 
 def _untouched(keys: Sequence[str]) -> ColumnElement[bool]:
-    """Whether a record is as the source said last; fields that people removed do not count."""
+    """True when a record is as the source said last; fields people removed do not count."""
     filled = literal(dict.fromkeys(keys), JSONB)
     every = func.jsonb_object_keys(filled.op("||", return_type=JSONB())(RECORD.data))
     key = every.table_valued("key").render_derived("every").c.key
@@ -185,7 +185,7 @@ def _untouched(keys: Sequence[str]) -> ColumnElement[bool]:
 
 
 async def forget_replaced(work: UnitOfWork, rows: Comparison) -> None:
-    """Forget what rows were known by whose records are now those of changed rows."""
+    """Forget the identities of known rows whose records now belong to changed rows."""
     await work.execute(
         delete(source_row).where(
             *rows.known,

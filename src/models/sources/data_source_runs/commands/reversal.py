@@ -152,7 +152,7 @@ def _changes(run: DataSourceRun) -> Select[Any]:
 
 
 def _before(run: DataSourceRun, actor: Actor, work: UnitOfWork) -> Select[Any]:
-    """The records as they were, as `update_from` takes them, but those that changed since."""
+    """The records as they were, as `update_from` takes them, but the ones that changed since."""
     later = CHANGE.id.table.alias("later")
     changed_since = exists().where(
         later.c.workspace_id == CHANGE.workspace_id,

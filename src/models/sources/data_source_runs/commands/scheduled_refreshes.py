@@ -80,7 +80,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
 
 
 async def _refusal(work: UnitOfWork, run: DataSourceRun) -> SourceProblem | None:
-    """Why the person in whose name the schedule acts may not refresh; None for who may."""
+    """The reason why the person a schedule acts for may not refresh; None for one who may."""
     try:
         await _check(work, run, await run_actor(work, run))
     except PlatformError as error:

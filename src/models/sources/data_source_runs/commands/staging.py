@@ -58,7 +58,7 @@ async def find_run(work: UnitOfWork, run_id: Id) -> DataSourceRun:
 
 
 async def record_progress(work: UnitOfWork, run_id: Id, **changed: Any) -> bool:
-    """How far an open run has come, merged into what was recorded; False when it is closed."""
+    """Merge how far an open run has come into what was recorded; False when it is closed."""
     progress = data_source_run.c.progress.op("||", return_type=JSONB())(literal(changed, JSONB))
     written = await work.execute(
         update(data_source_run)
@@ -85,7 +85,7 @@ async def stage_rows(work: UnitOfWork, run: DataSourceRun, batch: StagedBatch) -
 
 
 async def is_staged(work: UnitOfWork, run: DataSourceRun) -> bool:
-    """Whether the rows that the run has read are there: a crash of PostgreSQL loses them all."""
+    """True when the rows that the run has read are there: a crash of PostgreSQL loses them all."""
     read, skipped = run.progress.get("read", 0), run.progress.get("skipped", 0)
     counted = await work.scalar(
         select(func.count()).select_from(staged_row).where(staged_row.c.run_id == run.id)

@@ -41,7 +41,7 @@ class WriteMode(StrEnum):
 
 
 class RemovedRows(StrEnum):
-    """What becomes of a record whose row is no longer in the source."""
+    """The fate of a record whose row is no longer in the source."""
 
     KEEP = "keep"
     ARCHIVE = "archive"
@@ -58,7 +58,7 @@ _REFUSED_STEPS = (
     (re.compile(r"\[[^]'\"]*:"), "A slice is not read: bring all rows in with [*]."),
     (re.compile(r"`|\("), "A function is not read: compute in a formula field."),
 )
-"""What JSONPath and its extensions have besides, and what to do in its place."""
+"""Parts of JSONPath and its extensions that are not read, and what to do in their place."""
 
 
 def _readable_path(text: str) -> str:
@@ -75,7 +75,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Auth(Input):
-    """Who the request says it comes from."""
+    """The way a request says who it comes from."""
 
     type: Literal["none", "bearer", "basic", "header", "connection"] = "none"
     secret_name: _Name | None = None
@@ -94,7 +94,7 @@ class Auth(Input):
 
 
 class Pagination(Input):
-    """How the next page is asked for; `cursorPath` is where an answer names it."""
+    """The way to ask for the next page; `cursorPath` is where an answer names it."""
 
     type: Literal["none", "page", "offset", "cursor", "link_header"] = "none"
     param: _Name | None = None
@@ -122,7 +122,7 @@ class _Http(Input):
 
 
 class TableOptions(Input):
-    """How the cells of a sheet or of delimited text are read."""
+    """Options for reading the cells of a sheet or of delimited text."""
 
     delimiter: Literal["auto", ",", ";", "\t", "|"] = "auto"
     encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] | None = None
@@ -212,7 +212,7 @@ def _fillable(kind: FieldKind) -> FieldKind:
 
 
 class FieldMapping(Input):
-    """Which field a column fills; `sourcePath` is its header, its letter or a JSON path."""
+    """The field that a column fills; `sourcePath` is its header, its letter or a JSON path."""
 
     source_path: Annotated[str, Field(min_length=1, max_length=256)]
     field_key: Key
@@ -221,7 +221,7 @@ class FieldMapping(Input):
 
 
 class Schedule(Input):
-    """When a source is refreshed by itself: by `cron` in `timezone`, or every `intervalSeconds`.
+    """The due times of refreshes: by `cron` in `timezone`, or every `intervalSeconds`.
 
     It is refreshed in the name of who created the data source. A due time at which a refresh is
     open is passed over; one that the platform was away for is made up for within ten minutes.
@@ -245,7 +245,7 @@ class Schedule(Input):
 
     @property
     def timing(self) -> Timing:
-        """When a refresh is due; one that is open stands for the due times it meets."""
+        """The due times of refreshes; an open refresh stands for the due times it meets."""
         cron = None if self.cron is None else parse_cron(self.cron)
         return Timing(
             timetable=Timetable(zone=self.timezone, cron=cron, every=self.interval_seconds)
@@ -257,7 +257,7 @@ class Schedule(Input):
 
 
 def named_connection(config: JsonObject) -> tuple[str, Any]:
-    """Where a config may name a connection, and the id that it names, if it names one."""
+    """The path at which a config may name a connection, and the id it names there, if any."""
     if "connectionId" in config:
         return "config.connectionId", config["connectionId"]
     auth = config.get("auth")

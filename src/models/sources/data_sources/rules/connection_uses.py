@@ -1,4 +1,4 @@
-"""Which connections a data source can use, by its kind."""
+"""The connections a data source can use, by its kind."""
 
 from urllib.parse import urlsplit
 
@@ -35,7 +35,7 @@ def check_use(
 
 
 def _reaches(base: str, url: object) -> bool:
-    """Whether both have one origin, as far as they tell; a worker judges it when it calls."""
+    """True when both have one origin, as far as they tell; a worker judges it when it calls."""
     try:
         return isinstance(url, str) and _origin(base) == _origin(url)
     except ValueError:

@@ -53,5 +53,8 @@ class SqlConfig(Input):
 
 
 def mysql_problem(query: str) -> str | None:
-    """Why a query is not sent to MySQL, whose grammar lets one that reads do more; or None."""
+    """The reason why a query is not sent to MySQL, or None.
+
+    The grammar of MySQL lets a query that reads do more.
+    """
     return next((problem for pattern, problem in _OF_MYSQL if pattern.search(query)), None)

@@ -1,4 +1,4 @@
-"""What a form of a provider asks, in the terms of our databases."""
+"""The questions of a provider's form, in the terms of our databases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from models.data.fields.rules.kinds import FieldKind
 
 @dataclass(frozen=True, slots=True)
 class FormQuestion:
-    """One question. `kind` is that of the field which keeps its answers; None when none can.
+    """One question. `kind` is the kind of the field which keeps its answers; None when none can.
 
-    `options` are the names to choose from, of a select; `settings` those of the field.
+    `options` are the names to choose from, of a select; `settings` belong to the field.
     """
 
     label: str

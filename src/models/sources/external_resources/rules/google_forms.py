@@ -14,7 +14,7 @@ _MOST_RATING = 10
 
 
 def google_form(document: Any) -> HostedForm:
-    """What a form asks. Raises NoFormError for a document that is none."""
+    """The content of a form. Raises NoFormError for a document that is none."""
     if not isinstance(document, dict) or not isinstance(document.get("info"), dict):
         raise NoFormError("The document is no form of Google Forms.")
     info = document["info"]

@@ -19,7 +19,7 @@ _KINDS = frozenset(kind.value for kind in FieldKind)
 
 
 def json_form(document: Any) -> HostedForm:
-    """What a form asks. Raises NoFormError for a document that is none."""
+    """The content of a form. Raises NoFormError for a document that is none."""
     if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
         raise NoFormError("The document has no list of questions.")
     asked = [one for one in document["questions"] if isinstance(one, dict)]

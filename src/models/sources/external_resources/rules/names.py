@@ -28,7 +28,10 @@ def file_name(name: str) -> str:
 
 
 def identifier_problem(text: str) -> str | None:
-    """Why a text cannot identify a resource, or None: it goes into requests to its provider."""
+    """The reason why a text cannot identify a resource, or None.
+
+    The text goes into requests to the provider of the resource.
+    """
     if any(unicodedata.category(char) in {"Cc", "Cs"} for char in text):
         return "has characters that are not text"
     return None

@@ -1,4 +1,4 @@
-"""What a resource of a provider is (interface, Provider resource; decisions C13)."""
+"""Resources of a provider (interface, Provider resource; decisions C13)."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ class Capability(StrEnum):
 
 
 class ReadFormat(StrEnum):
-    """How the content of a resource is read; a link has none, and says where it is."""
+    """The form in which a resource's content is read; a link has none, and says where it is."""
 
     JSON = "json"
     TEXT = "text"
@@ -81,7 +81,7 @@ def _identifier(text: str) -> str:
 
 WebAddress = Annotated[str, Field(max_length=2_048), AfterValidator(_web_address)]
 ExternalId = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_identifier)]
-"""What a provider calls a resource, or a type of them."""
+"""The name that a provider gives a resource, or a type of them."""
 _Text = ExternalId
 
 

@@ -1,4 +1,4 @@
-"""What a sync writes: where a mount stands, its entries, and how the sync ended."""
+"""Writes of a sync: the place of a mount, its entries, and how the sync ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from runtime.ids import new_id
 
 @dataclass(slots=True)
 class ListedFolder:
-    """What a provider showed of one folder; not `done` while a cursor is left.
+    """The content of one folder as a provider showed it; not `done` while a cursor is left.
 
     `missing` says that it is not shown any more, `problem` why it could not be listed.
     """
@@ -276,7 +276,7 @@ async def note_vanished(work: UnitOfWork, root: Mount, job_id: Id) -> None:
 
 
 async def note_failure(work: UnitOfWork, mount_id: Id, job_id: Id, message: str) -> None:
-    """Why a sync could not end; unless it is no longer this job's."""
+    """Record why a sync could not end; unless it is no longer this job's."""
     await work.execute(
         update(mount)
         .where(mount.c.id == mount_id, mount.c.sync_job_id == job_id)

@@ -29,7 +29,7 @@ _EXACT = 2**53
 
 
 def cell(value: Any) -> Cell:
-    """What a reader found, in the one form that all readers share.
+    """The cell a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
     text of white space alone is empty. A number too large to be one stays infinite, for conversion

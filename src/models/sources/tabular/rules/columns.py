@@ -68,7 +68,7 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
 
 
 def _exact_number(text: str) -> bool:
-    """Whether a number says all that the text says."""
+    """True when a number says all that the text says."""
     return not _LEADING_ZERO.fullmatch(text) and len(_DIGITS.findall(text)) <= MAX_DIGITS
 
 
@@ -86,11 +86,11 @@ _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
         FieldKind.URL: lambda text: "://" in text,
     }
 )
-"""What a text must be besides convertible to suggest a kind; no text suggests the others."""
+"""Tests a text must pass, besides conversion, to suggest a kind; no text suggests the others."""
 
 
 def suggests(text: str, kind: FieldKind) -> bool:
-    """Whether a text, in its plain form, is a value of the kind."""
+    """True when a text, in its plain form, is a value of the kind."""
     guard = _GUARDS.get(kind)
     if guard is None or not guard(text):
         return False
@@ -107,7 +107,7 @@ _TEXT = _of_kind(FieldKind.TEXT)
 
 @dataclass(slots=True)
 class ColumnProfile:
-    """What the cells of one column have in common, gathered cell by cell."""
+    """The common traits of the cells of one column, gathered cell by cell."""
 
     conventions: Conventions
     kinds: frozenset[FieldKind] = frozenset(_PREFERRED)
@@ -161,7 +161,7 @@ class ColumnProfile:
 
 
 def _is_choice(text: str) -> bool:
-    """Whether a text may name an option: bare digits are a number of something, not a choice."""
+    """True when a text may name an option: bare digits are a number of something, not a choice."""
     return len(text) <= MAX_OPTION_NAME and not text.isdigit()
 
 

@@ -1,4 +1,4 @@
-"""What the config of a data source or of an import says about reading its file."""
+"""Options for reading the file of a data source or of an import, from its config."""
 
 from models.core.base import JsonObject
 from models.sources.tabular.rules.formats import Conventions
@@ -8,7 +8,7 @@ from models.sources.tabular.rules.options import ReadOptions, TableFormat
 def read_options(
     config: JsonObject, file_format: TableFormat, charset: str | None = None
 ) -> ReadOptions:
-    """How a file of this format is read; the config has passed its model."""
+    """The options for reading a file of this format; the config has passed its model."""
     return ReadOptions(
         format=file_format,
         delimiter=config.get("delimiter", "auto"),

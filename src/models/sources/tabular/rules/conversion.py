@@ -45,7 +45,7 @@ _DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
 
 
 def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
-    """How cells become values of a field; equal texts are converted once."""
+    """The conversion of cells to values of a field; equal texts are converted once."""
     if spec.kind in TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
     known: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
 
 
 def _text(spec: FieldSpec) -> Convert:
-    """How cells become text; to check one costs less than to remember it."""
+    """The conversion of cells to text; to check one costs less than to remember it."""
     check = KIND_RULES[spec.kind].check
     assert check is not None, "clients write text"
     is_line = spec.kind in _LINES
@@ -85,7 +85,7 @@ def _text(spec: FieldSpec) -> Convert:
 
 
 def _growing(field: GrowingField) -> Convert:
-    """How cells become options, which come into being where a name is new."""
+    """The conversion of cells to options, which come into being where a name is new."""
 
     def convert(value: Cell) -> Any:
         if value is None:
@@ -177,7 +177,7 @@ class MappedColumn:
 
 @dataclass(slots=True)
 class ConvertedRow:
-    """What a row says of a record; `lost` cells had no form in their field.
+    """The content a row has for a record; `lost` cells had no form in their field.
 
     `skipped` says why the row makes no record.
     """
@@ -209,7 +209,7 @@ class RowConversion:
 
     @property
     def grows(self) -> bool:
-        """Whether what earlier rows say decides what later ones mean."""
+        """True when earlier rows decide what later ones mean."""
         return bool(self._growing)
 
     def grown(self) -> Mapping[str, Sequence[Option]]:

@@ -22,7 +22,7 @@ _DAY = re.compile(r"([0-9]{1,4})([-/.])([0-9]{1,2})\2([0-9]{1,4})(?:[T ](.+))?")
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """How the texts of a table are written."""
+    """The notation of the texts of a table."""
 
     date_order: DateOrder = "ymd"
     decimal_separator: Literal[".", ","] = "."

@@ -1,4 +1,4 @@
-"""How a file is read as a table: what a config says, and the limits of decisions C3."""
+"""Options for reading a file as a table: what a config says, and the limits of decisions C3."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ def format_named(name: str, media_type: str = "") -> TableFormat | None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read. `header_row` counts from 1; 0 says that there is none.
+    """Options for reading a file. `header_row` counts from 1; 0 says that there is none.
 
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
     With a `query` the file is a SQLite database, and the table what the query gives.

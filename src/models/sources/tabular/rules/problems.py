@@ -1,4 +1,4 @@
-"""Why foreign rows could not be brought in (decisions C10, `errorKind`)."""
+"""The reasons why foreign rows could not be brought in (decisions C10, `errorKind`)."""
 
 from enum import StrEnum
 
