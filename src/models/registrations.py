@@ -1,4 +1,4 @@
-"""What nouns register with nouns of lower wings, which must not import them.
+"""Registrations of nouns with nouns of lower wings, which must not import them.
 
 Every process that serves requests or executes activities calls `register_models` once, before it
 does so; tests call it once for the session. A noun that must hear of what happens below it adds
