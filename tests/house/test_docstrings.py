@@ -18,7 +18,6 @@ MOST_WORDS = 20
 ALLOWED: dict[str, int] = {
     "models/content": 57,
     "models/messages": 55,
-    "models/people": 56,
     "runtime": 63,
 }
 

@@ -28,7 +28,7 @@ async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
 
 
 async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -> bool:
-    """Whether a token is that of a key of the workspace that is not revoked."""
+    """True when a token belongs to a key of the workspace that is not revoked."""
     live = select(api_key.c.id).where(
         api_key.c.digest.in_(keys.digests(token.encode())),
         api_key.c.workspace_id == workspace_id,
@@ -38,4 +38,4 @@ async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -
 
 
 visible = WorkspaceOf(api_key.c.id)
-"""Where a key is, if it is in one of the workspaces that are asked for."""
+"""The workspace of a key, if it is among the workspaces that are asked for."""

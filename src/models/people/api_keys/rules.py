@@ -1,4 +1,4 @@
-"""What an API key looks like and how long it may live (decisions C4)."""
+"""The form of an API key, and the bounds of its life (decisions C4)."""
 
 import re
 import secrets
@@ -9,7 +9,7 @@ from runtime.errors import ValidationError
 
 PREFIX = "svc_sk_"
 SHOWN = 14
-"""How many leading characters of a key listings show."""
+"""Leading characters of a key that listings show."""
 
 MAX_LIFETIME = timedelta(days=3660)
 
@@ -26,7 +26,7 @@ def new_token() -> str:
 
 
 def is_well_formed(token: str) -> bool:
-    """Whether a text can be a key at all: typos are answered without a database."""
+    """True when a text can be a key at all: typos are answered without a database."""
     if not _SHAPE.fullmatch(token):
         return False
     return _checksum(token[:-_CHECKSUM]) == token[-_CHECKSUM:]

@@ -60,7 +60,7 @@ GivenScopes = Annotated[
 
 
 class CreateApiKey(Input):
-    """What a new key is to be."""
+    """Name, scopes and expiry of a new key."""
 
     name: Label
     scopes: GivenScopes

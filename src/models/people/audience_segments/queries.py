@@ -65,7 +65,7 @@ _FACTS: Mapping[Fact, ColumnElement[Any]] = {
 
 
 async def list_segments(work: UnitOfWork) -> AudienceSegmentList:
-    """Every segment: those that all platforms have, then the platform's own by key."""
+    """Every segment: the segments that all platforms have, then the platform's own by key."""
     rows = await work.rows(
         select(audience_segment).order_by(_segment.key).limit(MAX_SEGMENTS), of=AudienceSegment
     )
@@ -97,7 +97,7 @@ def segment_body(row: AudienceSegment) -> AudienceSegmentBody:
 
 
 async def is_segment(work: UnitOfWork, key: str) -> bool:
-    """Whether there is a segment of this key."""
+    """True when there is a segment of this key."""
     if key in BUILT_IN:
         return True
     return await work.scalar(select(_segment.key).where(_segment.key == key)) is not None
@@ -111,7 +111,7 @@ async def segments_of(
     workspace_id: Id | None,
     attributes: JsonObject,
 ) -> frozenset[str]:
-    """Which of these segments a caller belongs to, asking about a workspace or about none."""
+    """The segments among these that a caller belongs to, asking about a workspace or about none."""
     known = {key: BUILT_IN[key].rule for key in keys if key in BUILT_IN}
     others = sorted(set(keys) - known.keys())
     if others:
@@ -153,7 +153,7 @@ def _judgement(
 
 
 def condition_of(rule: SegmentRule, document: ColumnElement[Any]) -> ColumnElement[bool]:
-    """What a rule means in SQL: true or false for every caller, never NULL."""
+    """The meaning of a rule in SQL: true or false for every caller, never NULL."""
     match rule:
         case FactLeaf():
             value = _value_of(rule, document)

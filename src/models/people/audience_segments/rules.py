@@ -22,13 +22,13 @@ from models.core.values import InvalidValueError
 from runtime.errors import Detail, ValidationError
 
 ATTRIBUTES = "attributes."
-"""What begins the name of a fact that the application tells when it asks for an assignment."""
+"""Prefix of the name of a fact that the application tells when it asks for an assignment."""
 LONGEST_ATTRIBUTE = 64
 _MAX_OPERANDS = 500
 
 
 class Fact(StrEnum):
-    """What the platform itself knows of a caller and of the workspace that is asked about."""
+    """A fact that the platform itself knows of a caller or of the workspace that is asked about."""
 
     USER_ID = "user.id"
     USER_EMAIL = "user.email"

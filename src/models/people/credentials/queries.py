@@ -1,4 +1,4 @@
-"""Who a credential belongs to: one statement per request, prepared once."""
+"""Finds who a credential belongs to: one statement per request, prepared once."""
 
 from collections.abc import Sequence
 from datetime import datetime

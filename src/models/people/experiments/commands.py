@@ -51,7 +51,7 @@ LOCKED = frozenset(
         "guardrail_metric",
     }
 )
-"""What cannot change while an experiment runs; after its end nothing of it can."""
+"""Columns that cannot change while an experiment runs; after its end nothing of it can."""
 _CLEARABLE = frozenset(
     {
         "hypothesis",
@@ -181,7 +181,7 @@ def _read_variants(
 
 
 async def _check(work: UnitOfWork, values: Mapping[str, Any]) -> None:
-    """What holds for an experiment whatever its state. Raises ValidationError."""
+    """Check what holds for an experiment whatever its state. Raises ValidationError."""
     if values["flag_key"] is None and values["target_key"] is None:
         raise ValidationError.at("flagKey", "An experiment needs a flagKey or a targetKey.")
     starts, ends = values["started_at"], values["ends_at"]

@@ -1,4 +1,4 @@
-"""What figures of variants mean: rates, intervals, tests. Pure; the mathematics is SciPy's."""
+"""The meaning of figures of variants: rates, intervals, tests. Pure; the mathematics is SciPy's."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +36,7 @@ def guardrail(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> Guar
 
 
 def sample_ratio(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> SampleRatio | None:
-    """Whether the exposures are what the splits say; None before the first one."""
+    """The test of the exposures against the splits; None before the first one."""
     drawn = [variant for variant in variants if variant.split > 0]
     seen = [counts.get(variant.id, Counts()).exposures for variant in drawn]
     total = sum(seen)
@@ -64,7 +64,7 @@ def _interval(part: int, whole: int) -> Interval | None:
 
 
 def _is_worse(one: Counts, first: Counts) -> bool:
-    """Whether errors are more frequent, by a chi-square test of the two shares."""
+    """True when errors are more frequent, by a chi-square test of the two shares."""
     if not one.exposures or not first.exposures or not one.errors:
         return False
     if one.errors / one.exposures <= first.errors / first.exposures:

@@ -1,4 +1,4 @@
-"""What other nouns say of the experiments whose variants are theirs.
+"""Handlers by which other nouns speak of the experiments whose variants are theirs.
 
 A noun of a higher wing registers one handler for its type of target; a type without one has units
 that are counted here.
@@ -13,7 +13,7 @@ from runtime.database import UnitOfWork
 
 
 class TargetHandler(Protocol):
-    """What the noun that owns the variants of a type is asked and told."""
+    """The noun that owns the variants of a type, as it is asked and told."""
 
     async def check(
         self, work: UnitOfWork, target_key: str | None, variants: Sequence[Variant]

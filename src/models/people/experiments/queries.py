@@ -66,7 +66,7 @@ def variants_of(row: Experiment) -> list[Variant]:
 
 
 def status_of(row: Experiment, work: UnitOfWork) -> ExperimentStatus:
-    """What an experiment is now."""
+    """The status of an experiment now."""
     return status_at(ExperimentStatus(row.status), row.started_at, row.ends_at, work.now)
 
 

@@ -155,7 +155,7 @@ def _percent(drawn: bytes) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Units that have met a variant; of them those that converted, and those with an error."""
+    """Counts of the units that have met a variant: all, converted ones, and ones with an error."""
 
     exposures: int = 0
     conversions: int = 0

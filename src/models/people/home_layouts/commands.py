@@ -12,7 +12,7 @@ from runtime.database import UnitOfWork
 async def replace_home_layout(
     work: UnitOfWork, actor: Actor, body: ReplaceHomeLayout
 ) -> HomeLayoutAnswer:
-    """Make these the caller's widgets; those that are there already are left as they are.
+    """Make these the caller's widgets; widgets that are there already are left as they are.
 
     PostgreSQL compares the two as JSON: the order of keys and the way numbers are written are no
     difference.

@@ -1,4 +1,4 @@
-"""What a home layout may be (interface, Home layout; decisions C13). Pure."""
+"""Limits of a home layout (interface, Home layout; decisions C13). Pure."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from models.core.values import InvalidValueError, check_storable
 COLUMNS = 12
 """The width of the grid."""
 MAX_ROW = 10_000
-"""Where the lowest widget may begin, in rows."""
+"""The lowest row in which a widget may begin."""
 MAX_HEIGHT = 1_000
 MAX_WIDGETS = 50
 
@@ -19,7 +19,7 @@ MAX_CONFIG_BYTES = 16 * 1024
 
 
 def config_problem(config: JsonObject) -> str | None:
-    """What is wrong with the config of a widget, in words."""
+    """The problem with the config of a widget, in words."""
     try:
         check_storable(config, MAX_CONFIG_DEPTH)
     except InvalidValueError as problem:
@@ -30,7 +30,7 @@ def config_problem(config: JsonObject) -> str | None:
 
 
 def width_problem(x: float, w: float) -> str | None:
-    """What is wrong with a widget that begins at column `x` and is `w` columns wide."""
+    """The problem with a widget that begins at column `x` and is `w` columns wide."""
     if x + w > COLUMNS:
         return f"The widget ends outside of the grid: x + w must be at most {COLUMNS}."
     return None

@@ -57,7 +57,7 @@ class PlaceWidget(Input):
 
 
 class ReplaceHomeLayout(Input):
-    """Body of replace home layout: all widgets, which replace those that were there."""
+    """Body of replace home layout: all widgets, which replace the widgets that were there."""
 
     model_config = example(
         {

@@ -10,7 +10,7 @@ from models.people.invitations.tables import Invitation, invitation
 from runtime.database import UnitOfWork
 
 visible = WorkspaceOf(invitation.c.id)
-"""Where an invitation leads, if it is in one of the workspaces that are asked for."""
+"""The workspace of an invitation, if it is among the workspaces that are asked for."""
 
 
 async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) -> InvitationList:

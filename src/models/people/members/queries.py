@@ -17,7 +17,7 @@ from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 visible = WorkspaceOf(workspace_member.c.user_id)
-"""Where a user is a member, if it is in one of the workspaces that are asked for."""
+"""The workspace of a member, if it is among the workspaces that are asked for."""
 
 
 async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> MemberList:
@@ -48,7 +48,7 @@ def members_of(workspace_id: Id) -> Select[Any]:
 
 
 def members_among(workspace_id: Any, user_ids: Any) -> Select[Any]:
-    """The ids of those of these users who are members of a workspace.
+    """The ids of the users among these who are members of a workspace.
 
     `user_ids` is a list or an expression of an array; both may be parameters.
     """
@@ -61,18 +61,18 @@ def members_among(workspace_id: Any, user_ids: Any) -> Select[Any]:
 
 
 def roles_among(workspace_id: Id, user_ids: Collection[Id]) -> Select[Any]:
-    """The ids and roles of those of these users who are members of a workspace."""
+    """The ids and roles of the users among these who are members of a workspace."""
     return members_among(workspace_id, user_ids).add_columns(workspace_member.c.role)
 
 
 async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]) -> set[Id]:
-    """Those of these users who are no members of the workspace."""
+    """The users among these who are no members of the workspace."""
     rows = await work.rows(members_among(workspace_id, user_ids))
     return set(user_ids) - {row.user_id for row in rows}
 
 
 async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | None:
-    """What a user is in a workspace now; None for one who is no member."""
+    """The role of a user in a workspace now; None for one who is no member."""
     role = await work.scalar(
         select(workspace_member.c.role).where(
             workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id == user_id
@@ -125,8 +125,9 @@ _ROLES = PreparedStatement(
 async def roles_in(
     work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]
 ) -> Mapping[Id, Role]:
-    """What these users are in a workspace; those who are no members, or all if it is deleted, are
-    left out.
+    """The roles of these users in a workspace.
+
+    Users who are no members, or all if it is deleted, are left out.
     """
     parameters = {"workspace_id": workspace_id, "user_ids": list(user_ids)}
     return {row.user_id: Role(row.role) for row in await _ROLES.rows(work, parameters)}

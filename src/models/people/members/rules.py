@@ -1,4 +1,4 @@
-"""Which roles a member may give and change (decisions C4)."""
+"""The roles that a member may give and change (decisions C4)."""
 
 from models.core.access.rules import Role
 from runtime.errors import DeniedError
@@ -7,7 +7,7 @@ _RANK = {role: place for place, role in enumerate(Role)}
 
 
 def outranks(role: Role, other: Role) -> bool:
-    """Whether a role is the other or stronger."""
+    """True when a role is the other or stronger."""
     return _RANK[role] <= _RANK[other]
 
 

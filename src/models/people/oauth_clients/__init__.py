@@ -1,1 +1,1 @@
-"""Which workspace a person chose for a client that signs in for them by OAuth."""
+"""The workspace that a person chose for a client that signs in for them by OAuth."""

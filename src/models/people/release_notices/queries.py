@@ -36,9 +36,9 @@ def read_channel(text: str) -> ReleaseChannel:
 
 
 async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> WhatsNew:
-    """How far the caller has read on a channel, and what was published since.
+    """The caller's place on a channel, and the releases published since.
 
-    Who has acknowledged nothing is told what is new since their account was made.
+    A caller who has acknowledged nothing is told what is new since their account was made.
     """
     row = await _state_row(work, principal, channel)
     after = (
@@ -58,14 +58,14 @@ async def whats_new(work: UnitOfWork, principal: Principal, channel: ReleaseChan
 async def release_state(
     work: UnitOfWork, principal: Principal, channel: ReleaseChannel
 ) -> ReleaseState:
-    """How far the caller has read on a channel."""
+    """The caller's place on a channel: how far they have read."""
     return _state(await _state_row(work, principal, channel), channel)
 
 
 async def list_releases(
     work: UnitOfWork, channel: ReleaseChannel | None, page: PageRequest
 ) -> ReleaseList:
-    """All notices, newest first, or those of one channel."""
+    """All notices, newest first, or the notices of one channel."""
     statement: Select[Any] = select(release_notice)
     if channel is not None:
         statement = statement.where(_notice.channel == channel.value)

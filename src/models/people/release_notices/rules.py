@@ -1,4 +1,4 @@
-"""Where release notices are shown (interface, Release-notice state)."""
+"""The channels on which release notices are shown (interface, Release-notice state)."""
 
 from enum import StrEnum
 

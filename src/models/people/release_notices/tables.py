@@ -11,7 +11,7 @@ from runtime.schema import Timestamp, one_of, table_of
 
 
 class ReleaseNotice(SQLModel, table=True):
-    """What is new on one channel; `number` grows in the order in which notices were published."""
+    """News on one channel; `number` grows in the order in which notices were published."""
 
     __tablename__ = "release_notice"
     __table_args__ = (

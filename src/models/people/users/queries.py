@@ -14,12 +14,12 @@ from runtime.errors import NotFoundError
 
 
 async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
-    """What is known of a user; None for an id that is nobody's."""
+    """The row of a user; None for an id that is nobody's."""
     return await work.first(select(app_user).where(app_user.c.id == user_id), of=AppUser)
 
 
 async def display_name(work: UnitOfWork, user_id: Id | None) -> str:
-    """What a user is called among people; what acts for no person is an automation."""
+    """The name of a user among people; what acts for no person is an automation."""
     user = None if user_id is None else await find_user(work, user_id)
     if user is None:
         return "An automation"
@@ -47,7 +47,7 @@ async def get_me(work: UnitOfWork, principal: Principal) -> Me:
 
 
 def my_scopes(principal: Principal, roles: Mapping[Id, Role]) -> MyScopes:
-    """What the credential may do, workspace by workspace."""
+    """The scopes of the credential, workspace by workspace."""
     return MyScopes(
         principal_type=principal.type,
         workspaces=[

@@ -12,7 +12,7 @@ class UserBody(Shape):
 
 
 class Me(Shape):
-    """Who the credential speaks for; `workspaceId` is the key's own, absent for a session."""
+    """The user the credential speaks for; `workspaceId` is the key's own, absent for a session."""
 
     user: UserBody
     principal_type: PrincipalType
@@ -22,7 +22,7 @@ class Me(Shape):
 
 
 class WorkspaceScopes(Shape):
-    """What the credential may do in one workspace: its scopes within the user's live role."""
+    """The rights of the credential in one workspace: its scopes within the user's live role."""
 
     workspace_id: Id
     role: Role

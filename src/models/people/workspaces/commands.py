@@ -177,7 +177,7 @@ async def _insert(
 
 
 def _slugs(name: str, row_id: Id) -> list[str]:
-    """What to try in turn; the last is free, for it carries the id."""
+    """The slugs to try in turn; the last is free, for it carries the id."""
     slug = slug_from(name)
     free = f"{slug}-{row_id.hex[-12:]}"
     return [*(numbered(slug, number) for number in range(1, _NUMBERED)), free]

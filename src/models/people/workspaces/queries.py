@@ -45,7 +45,7 @@ async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
 
 
 async def is_open_workspace(work: UnitOfWork, workspace_id: Id) -> bool:
-    """Whether there is a workspace of this id that was not deleted."""
+    """True when there is a workspace of this id that was not deleted."""
     return bool(await _live(work, [workspace_id]))
 
 

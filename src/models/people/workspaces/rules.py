@@ -8,7 +8,7 @@ MAX_SLUG = 63
 
 
 class Plan(StrEnum):
-    """What was agreed with whoever owns a workspace; it limits nothing."""
+    """The plan agreed with whoever owns a workspace; it limits nothing."""
 
     FREE = "free"
     TEAM = "team"

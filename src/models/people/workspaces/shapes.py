@@ -48,7 +48,7 @@ class UpdateWorkspace(Input):
 
 
 class ChangePlan(Input):
-    """Which plan a workspace is on from now on."""
+    """The plan of a workspace from now on."""
 
     plan: Annotated[Plan, Field(strict=False)]
 

@@ -35,7 +35,7 @@ class Workspace(SQLModel, table=True):
 
 
 class WorkspaceMember(SQLModel, table=True):
-    """What a user is in a workspace; leaving deletes the row, and every right with it."""
+    """The role of a user in a workspace; leaving deletes the row, and every right with it."""
 
     __tablename__ = "workspace_member"
     __table_args__ = (
