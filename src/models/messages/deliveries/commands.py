@@ -1,4 +1,4 @@
-"""Accepting deliveries, and the guarded writes of those who attempt them (promise I3)."""
+"""Accepting deliveries, and the guarded writes of whoever attempts them (promise I3)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class NewDelivery:
 
 
 async def accept_deliveries(work: UnitOfWork, wanted: Sequence[NewDelivery]) -> None:
-    """Record deliveries, in this order; those that were accepted before stay as they are."""
+    """Record deliveries, in this order; deliveries that were accepted before stay as they are."""
     if not wanted:
         return
     rows = [
@@ -151,7 +151,7 @@ async def give_up_waiting(
 
 
 async def end_unsent(work: UnitOfWork, delivery_ids: Collection[Id], answer: Answer) -> int:
-    """End those of these deliveries that are open, with this answer; how many."""
+    """End the deliveries among these that are open, with this answer; gives their number."""
     assert answer.end is not None
     facts = {"error": answer.message, "error_code": answer.code, "next_attempt_at": None}
     return len(await lifecycle.finish(work, DELIVERIES, delivery_ids, answer.end, **facts))

@@ -94,7 +94,7 @@ async def forget_line(
 
 
 async def forget_unused_lines(work: UnitOfWork) -> int:
-    """Forget the lines that no delivery stands in, not even one that has ended; how many."""
+    """Forget lines that no delivery stands in, not even one that has ended; gives their number."""
     used = exists().where(
         delivery.c.workspace_id == _line.workspace_id,
         delivery.c.channel == _line.channel,

@@ -28,7 +28,7 @@ class Delivery(SQLModel, table=True):
     of the latest attempt; `next_attempt_at` is null while one is made.
 
     One that is not `executing` waits as a row alone, in a line with the others for its target, the
-    oldest first. `executions` counts those that were started for it.
+    oldest first. `executions` counts the executions that were started for it.
     """
 
     __tablename__ = "delivery"

@@ -1,4 +1,4 @@
-"""Who subscribes to events."""
+"""The subscribers of events, and the events that wait."""
 
 from typing import Any, Protocol
 
@@ -32,9 +32,9 @@ _RECORD_SUBSCRIBERS = PreparedStatement(
 async def has_record_subscriber(
     work: Work, workspace_id: Id, database_id: Id, *, system: bool
 ) -> bool:
-    """Whether any automation subscribes to changes of a database's records.
+    """True when any automation subscribes to changes of a database's records.
 
-    `system` asks for those that also take what the platform writes by itself.
+    `system` asks for automations that also take what the platform writes by itself.
     """
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
     (found,) = await _RECORD_SUBSCRIBERS.rows(work, parameters)
@@ -42,7 +42,7 @@ async def has_record_subscriber(
 
 
 def waiting_events() -> Select[Any]:
-    """How many events wait for the dispatcher, and since when the oldest of them does."""
+    """The number of events that wait for the dispatcher, and the moment of the oldest of them."""
     oldest: ColumnElement[Any] = func.min(trigger_event.c.created_at).label("oldest")
     waiting: ColumnElement[Any] = func.count().label("waiting")
     return select(waiting, oldest)

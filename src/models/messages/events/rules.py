@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """What happened. Every kind but the first is also the kind of its subscriptions."""
+    """The kind of an event. Every kind but the first is also the kind of its subscriptions."""
 
     RECORD_CHANGED = "record_changed"
     """Of a record in the database that is the subject; `RECORD_SUBSCRIPTIONS` listen to it."""

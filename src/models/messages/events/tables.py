@@ -47,7 +47,7 @@ class TriggerEvent(SQLModel, table=True):
 
 
 class AutomationSubscription(SQLModel, table=True):
-    """What a published and enabled automation subscribes to; no `subject_id` means any subject.
+    """The subscription of a published and enabled automation; no `subject_id` means any subject.
 
     It tells writers whether anybody subscribes; whether a run may start is asked of the automation
     itself. Events numbered up to `after_event` are older than the subscription. `include_system`

@@ -1,4 +1,4 @@
-"""Accepting jobs, and the guarded writes of those who execute them (promise I3)."""
+"""Accepting jobs, and the guarded writes of whoever executes them (promise I3)."""
 
 from sqlalchemy import delete
 
@@ -59,7 +59,7 @@ async def record_job(  # the parts of a row
 
 
 def start_request(subject_id: Id, summary: str, source: str = "api") -> StartRequest:
-    """What Temporal is told of a job when it starts; `summary` holds no user data."""
+    """The request that starts a job in Temporal; `summary` holds no user data."""
     return {
         "summary": summary,
         "resourceId": str(subject_id),
@@ -95,7 +95,7 @@ async def hold_job(work: UnitOfWork, job_id: Id) -> Job | None:
 
 
 async def record_progress(work: UnitOfWork, job_id: Id, progress: JsonObject) -> None:
-    """Where the next chunk of a held job begins."""
+    """Record where the next chunk of a held job begins."""
     await lifecycle.record_progress(work, JOBS, job_id, progress=progress)
 
 
@@ -105,7 +105,7 @@ async def forget_input(work: UnitOfWork, job_id: Id) -> None:
 
 
 async def record_failure(work: UnitOfWork, job_id: Id, error: str, error_code: str) -> None:
-    """Why a held job cannot go on; it is closed when what it did was taken back."""
+    """Record why a held job cannot go on; it is closed when what it did was taken back."""
     await lifecycle.record_progress(work, JOBS, job_id, error=error, error_code=error_code)
 
 

@@ -83,7 +83,7 @@ async def succeeded_job(
 
 
 async def job_actor(work: UnitOfWork, job: Job) -> Actor:
-    """Who asked for a job (its row), with the rights they have now; the job writes in their name.
+    """The asker of a job (its row), with the rights they have now; the job writes in their name.
 
     Raises `DeniedError` for one who left the workspace.
     """
@@ -100,7 +100,7 @@ async def job_actor(work: UnitOfWork, job: Job) -> Actor:
 
 
 def refusal_of(job: Job) -> PlatformError | None:
-    """What a job (its row) was refused with, as it was raised; None for one that was lost."""
+    """The refusal of a job (its row), as it was raised; None for one that was lost."""
     for refusal in _REFUSALS:
         if refusal.code == job.error_code:
             made = refusal.__new__(refusal)  # some say their sentence themselves

@@ -24,11 +24,11 @@ MAILED = frozenset(
 something. The rest would fill a mailbox."""
 
 Choices = Mapping[str, Mapping[str, bool]]
-"""What a user has chosen: by kind and channel. What is not there is as it is by default."""
+"""The choices of a user, by kind and channel. What is not there is as it is by default."""
 
 
 def wants(choices: Choices | None, kind: NotificationKind, channel: NoticeChannel) -> bool:
-    """Whether a user with these choices is notified of a kind by a channel."""
+    """True when a user with these choices is notified of a kind by a channel."""
     chosen = (choices or {}).get(kind.value, {}).get(channel.value)
     if chosen is not None:
         return chosen

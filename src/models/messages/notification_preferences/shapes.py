@@ -28,7 +28,7 @@ class ReplacePreferences(Input):
 
     @property
     def choices(self) -> Choices:
-        """What is chosen, without the rest."""
+        """The choices that were made, without the rest."""
         return {
             kind.value: channels.model_dump(by_alias=True, exclude_none=True)
             for kind, channels in self.preferences.items()

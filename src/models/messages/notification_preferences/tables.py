@@ -12,7 +12,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class NotificationPreference(SQLModel, table=True):
-    """What one user has chosen, in every workspace; without a row everything is by default."""
+    """The choices of one user, in every workspace; without a row everything is by default."""
 
     __tablename__ = "notification_preference"
     __table_args__ = (ForeignKeyConstraint(["user_id"], ["app_user.id"]),)

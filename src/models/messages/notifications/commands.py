@@ -61,7 +61,7 @@ class Notice:
 async def notify(
     work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id], notice: Notice
 ) -> list[Id]:
-    """Notify those of these users who are members; gives their ids, in order.
+    """Notify the members among these users; gives their ids, in order.
 
     Nobody is notified of what they did themselves, nor of an item they do not see. What a user does
     not want in the app is archived at once; by push and mail it goes where they want it.
@@ -90,7 +90,7 @@ async def notify_each(
 
 
 def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
-    """Those who did not do it themselves."""
+    """The users who did not do it themselves."""
     did = {notice.actor_user_id} if notice.kind in ACTS else set()
     return set(user_ids) - did
 
@@ -242,5 +242,5 @@ async def _change(
 
 
 def _since(work: UnitOfWork, moments: Sequence[datetime | None]) -> datetime:
-    """When the last of them changed: now, where one had not yet."""
+    """The moment the last of them changed: now, where one had not yet."""
     return max((moment or work.now for moment in moments), default=work.now)

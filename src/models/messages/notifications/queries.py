@@ -58,6 +58,6 @@ async def list_notifications(
 
 
 async def find_notification(work: UnitOfWork, notification_id: Id) -> Notification | None:
-    """A notification by its id, whoever it is for: for those who deliver it."""
+    """A notification by its id, whoever it is for; its delivery reads it."""
     this = notification.c.id == notification_id
     return await work.first(select(notification).where(this), of=Notification)

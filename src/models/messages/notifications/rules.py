@@ -10,11 +10,11 @@ ACTS = frozenset(
         NotificationKind.SHARE,
     }
 )
-"""What somebody has done: they themselves are not notified."""
+"""Kinds of what somebody has done: they themselves are not notified."""
 
 MAX_TITLE = 200
 
 
 def about(text: str) -> str:
-    """What a notification says, cut to the length of a title."""
+    """The words of a notification, cut to the length of a title."""
     return text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"

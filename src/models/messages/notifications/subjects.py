@@ -1,4 +1,4 @@
-"""Who sees the item that a notification is about, which the wing of items knows.
+"""The viewers of the item that a notification is about, which the wing of items knows.
 
 It says so through `find_viewers_with`; `models.registrations` lists it.
 """
@@ -10,7 +10,7 @@ from models.core.base import Id
 from runtime.database import UnitOfWork
 
 FindViewers = Callable[[UnitOfWork, Id, Id, Mapping[Id, Role]], Awaitable[Collection[Id]]]
-"""Takes a workspace, an item and members with their roles; gives those who see the item."""
+"""Takes a workspace, an item and members with their roles; gives the members who see the item."""
 
 _FIND: list[FindViewers] = []
 
@@ -24,7 +24,7 @@ def find_viewers_with(find: FindViewers) -> None:
 async def viewers_of(
     work: UnitOfWork, workspace_id: Id, item_id: Id | None, roles: Mapping[Id, Role]
 ) -> Collection[Id]:
-    """Those of these members who see what a notification is about; without an item all do."""
+    """The members among these who see what a notification is about; without an item all do."""
     if item_id is None or not roles:
         return roles.keys()
     (find,) = _FIND

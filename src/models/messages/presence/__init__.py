@@ -1,1 +1,1 @@
-"""Who is connected to which workspace at the moment, through whatever process."""
+"""The users who are connected to each workspace at the moment, through whatever process."""

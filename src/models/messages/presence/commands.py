@@ -11,7 +11,7 @@ from runtime.database import UnitOfWork
 
 REPORT_SECONDS = 20.0
 FORGOTTEN_AFTER = timedelta(seconds=60)
-"""Since a process last said so: it has died, or is cut off."""
+"""The time since its last report after which a process has died, or is cut off."""
 
 _places = bindparam("workspace_ids", type_=ARRAY(Uuid))
 _users = bindparam("user_ids", type_=ARRAY(Uuid))

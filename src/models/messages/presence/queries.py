@@ -1,4 +1,4 @@
-"""Who is connected."""
+"""The users who are connected."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping

@@ -72,7 +72,7 @@ class RevokePushDevice(Input):
 
 
 class PushRegistration(Shape):
-    """What became of a registration; `revoked` says that this call has ended it."""
+    """The outcome of a registration; `revoked` says that this call has ended it."""
 
     installation_id: str
     revoked: bool

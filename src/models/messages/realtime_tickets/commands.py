@@ -75,7 +75,7 @@ async def mint(
 
 
 class Redeemed(Protocol):
-    """Whose connection a ticket opens, where, and until when."""
+    """The connection that a ticket opens: its user, its workspace and its end."""
 
     workspace_id: Id
     user_id: Id
@@ -113,6 +113,6 @@ async def redeem(work: UnitOfWork, ticket: str) -> Redeemed:
 
 
 async def purge_tickets(work: UnitOfWork) -> int:
-    """Remove a batch of tickets that nobody used in time; how many."""
+    """Remove a batch of tickets that nobody used in time; gives their number."""
     old = select(_ticket.digest).where(_ticket.expires_at < func.clock_timestamp()).limit(MAX_ROWS)
     return (await work.execute(delete(realtime_ticket).where(_ticket.digest.in_(old)))).rowcount

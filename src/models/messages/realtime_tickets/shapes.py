@@ -4,7 +4,7 @@ from models.core.base import Moment, Shape
 
 
 class Ticket(Shape):
-    """What opens one realtime connection; `url` holds the ticket."""
+    """The key to one realtime connection; `url` holds the ticket."""
 
     ticket: str
     expires_at: Moment

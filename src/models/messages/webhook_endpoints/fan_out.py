@@ -135,7 +135,7 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EV
 
 
 def _has_room() -> ColumnElement[bool]:
-    """Whether fewer deliveries than MOST_OPEN are on their way to an endpoint."""
+    """True when fewer deliveries than MOST_OPEN are on their way to an endpoint."""
     open_ones = (
         select(delivery.c.id)
         .where(delivery.c.target_id == _endpoint.id, delivery.c.status.in_(OPEN_DELIVERY))
@@ -147,7 +147,7 @@ def _has_room() -> ColumnElement[bool]:
 
 
 def payload_of(event: WorkspaceEvent) -> JsonObject:
-    """What a call says of an event (Standard Webhooks: type, timestamp, data)."""
+    """The body of a call about an event (Standard Webhooks: type, timestamp, data)."""
     actor = {"type": event.actor_type}
     if event.actor_user_id is not None:
         actor["userId"] = str(event.actor_user_id)

@@ -1,4 +1,4 @@
-"""What the answers of an endpoint mean for it: it is well, fails, or is given up (ADR 0057)."""
+"""The effects of the answers of an endpoint: it is well, fails, or is given up (ADR 0057)."""
 
 from sqlalchemy import func, update
 

@@ -30,7 +30,7 @@ from runtime.errors import NotFoundError
 _endpoint = webhook_endpoint.c
 
 visible = WorkspaceOf(webhook_endpoint.c.id)
-"""The workspace of an endpoint, if it is one of those that are asked for."""
+"""The workspace of an endpoint, if it is among the workspaces that are asked for."""
 
 
 async def find_endpoint(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> WebhookEndpoint:
@@ -59,7 +59,7 @@ async def sees_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> bool
 
 
 def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select[Id]:
-    """The ids of those of these endpoints that there are."""
+    """The ids of the endpoints among these that there are."""
     return endpoints_of(workspace_id).where(_endpoint.id.in_(endpoint_ids))
 
 
@@ -83,7 +83,7 @@ async def endpoint_circuits(
 
 
 def _body(row: WebhookEndpoint, circuit: CircuitBody, actor: Actor) -> WebhookEndpointBody:
-    """Hide the credentials in the URL from those who may not change it."""
+    """Hide the credentials in the URL from anybody who may not change it."""
     body = WebhookEndpointBody.model_validate({**columns_of(row), "circuit": circuit})
     if Scope.WEBHOOKS_WRITE not in actor.scopes:
         body.url = hidden_url(row.url)
@@ -147,7 +147,7 @@ async def find_delivery(
 def delivery_body(row: Delivery, actor: Actor) -> WebhookDeliveryBody:
     """A delivery as the wire shows it.
 
-    An endpoint is told of what is hidden from some: what it was told is for those who see all.
+    An endpoint is told of what is hidden from some: what it was told is for members who see all.
     """
     payload = row.input
     if actor.role not in MANAGERS:

@@ -1,4 +1,4 @@
-"""When an endpoint is sent to, and when it is given up (decisions C16, ADR 0057). Pure."""
+"""Rules for sending to an endpoint and for giving it up (decisions C16, ADR 0057). Pure."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,7 +9,7 @@ from models.messages.deliveries.rules import Answer, DeliveryStatus
 TEST = "webhook.test"
 """The type of the event that a test sends."""
 OVERLAP = timedelta(hours=24)
-"""How long the previous secret signs too, after a rotation."""
+"""The time for which the previous secret signs too, after a rotation."""
 FAILING_FOR = timedelta(days=3)
 """An endpoint that has taken nothing for so long, though it was tried, is disabled."""
 GONE = 410
@@ -23,7 +23,7 @@ DISABLED = Answer(
 
 
 class DisabledReason(StrEnum):
-    """Why an endpoint is disabled."""
+    """The reason for which an endpoint is disabled."""
 
     MANUAL = "manual"
     GONE = "gone"
@@ -31,10 +31,10 @@ class DisabledReason(StrEnum):
 
 
 def secret_place(endpoint_id: Id) -> str:
-    """What the secrets of an endpoint are sealed for."""
+    """The place that the secrets of an endpoint are sealed for."""
     return f"webhook_endpoint|{endpoint_id}|secret"
 
 
 def is_given_up(failing_since: datetime | None, now: datetime) -> bool:
-    """Whether an endpoint has failed for too long."""
+    """True when an endpoint has failed for too long."""
     return failing_since is not None and now - failing_since >= FAILING_FOR

@@ -20,7 +20,7 @@ EventTypes = Annotated[
 class WebhookEndpointBody(Shape):
     """An endpoint without its secret; with no `eventTypes` it is told of every event.
 
-    What its URL has of credentials is shown as `[redacted]` to those who may not change it.
+    Credentials in its URL are shown as `[redacted]` to anybody who may not change it.
     """
 
     id: Id
@@ -64,7 +64,7 @@ class CreateWebhookEndpoint(Input):
 
 
 class UpdateWebhookEndpoint(Input):
-    """What is absent or null stays, but a null `description` goes.
+    """Changes of an endpoint: what is absent or null stays, but a null `description` goes.
 
     An endpoint that is enabled again is told of what happens from then on.
     """

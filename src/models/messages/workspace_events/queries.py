@@ -121,6 +121,6 @@ _GROWN = PreparedStatement(
 async def grown_since(
     work: Work, workspace_ids: Collection[Id], after: int, until: int
 ) -> frozenset[Id]:
-    """Those of these workspaces that have events in a part of the numbers."""
+    """The workspaces among these that have events in a part of the numbers."""
     parameters = {"workspace_ids": list(workspace_ids), "after": after, "until": until}
     return frozenset(row.workspace_id for row in await _GROWN.rows(work, parameters))
