@@ -26,7 +26,7 @@ def _rows(workspace_id: Id) -> Select[Any]:
 
 
 def imported_object_key(workspace_id: object, file_id: object) -> str:
-    """Where the bytes of an imported file are; a repeated import writes them there again."""
+    """The key of an imported file's bytes; a repeated import writes them there again."""
     return f"files/{workspace_id}/{file_id}"
 
 

@@ -78,7 +78,7 @@ async def register_file(
 async def register_private_file(
     work: UnitOfWork, content: Content, *, file_id: Id, workspace_id: Id, user_id: Id
 ) -> None:
-    """Record a file that only this user and those who manage the workspace see."""
+    """Record a file that only this user and the managers of the workspace see."""
     await _insert(work, content, file_id, workspace_id, user_id, private=True)
 
 
@@ -214,7 +214,7 @@ async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -
 
 
 async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:
-    """Those of these objects that no file has; copies of a file share one object."""
+    """The objects among these that no file has; copies of a file share one object."""
     known = await work.rows(
         select(file.c.object_key).where(
             file.c.object_key == any_(bindparam("keys", object_keys, type_=ARRAY(Text)))

@@ -68,7 +68,7 @@ _placed = PlacementOf(
 async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, user_id: Id
 ) -> Placement | None:
-    """Where a file is: where its item is, or at the root of its workspace when it has none.
+    """The place of a file: the place of its item, or the root of its workspace when it has none.
 
     There it is also open to whoever stored it, until an item places it; to them alone when it is
     private.
@@ -142,14 +142,14 @@ async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> File:
 
 
 def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
-    """The ids of those of these files that no item hides from the actor."""
+    """The ids of the files among these that no item hides from the actor."""
     closed = select(closed_items(actor).c.id)
     hidden = select(item.c.id).where(placing(file), item.c.id.in_(closed))
     return _files_among(actor.workspace_id, file_ids).where(~hidden.exists())
 
 
 def seen_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
-    """The ids of those of these files that the actor sees where they are placed.
+    """The ids of the files among these that the actor sees where they are placed.
 
     A file without an item is at the root of its workspace.
     """

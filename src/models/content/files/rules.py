@@ -1,4 +1,4 @@
-"""What a file may be called, what it may say it is, and which tokens open its bytes."""
+"""The names a file may have, the types it may claim, and the tokens that open its bytes."""
 
 import re
 import unicodedata
@@ -41,7 +41,7 @@ class Content:
 
     @property
     def summary(self) -> dict[str, str]:
-        """What makes two uploads the same one."""
+        """The facts that make two uploads the same one."""
         return {"sha256": self.sha256.hex(), "name": self.name, "mimeType": self.mime_type}
 
 
@@ -77,7 +77,7 @@ def media_type(declared: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AssetClaim:
-    """What a genuine asset token says: when it ends, and the share link it also ends with."""
+    """The claim of a genuine asset token: when it ends, and the share link it also ends with."""
 
     expires_at: datetime
     share_link_id: Id | None = None
@@ -101,7 +101,7 @@ def download_url(keys: KeyRing, workspace_id: Id, file_id: Id, claim: AssetClaim
 
 
 def read_asset_token(keys: KeyRing, workspace_id: Id, file_id: Id, token: str) -> AssetClaim | None:
-    """What a token says that `download_url` made for this file; None for any other."""
+    """The claim of a token that `download_url` made for this file; None for any other."""
     raw = base64url.decode(token) or b""
     mac, terms = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
     if not keys.verify(_message(workspace_id, file_id, terms), mac, _MAC_BYTES):

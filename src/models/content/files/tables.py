@@ -18,7 +18,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class File(SQLModel, table=True):
-    """What is known of one object of the store; its bytes never change, so copies share them.
+    """The facts known of one object of the store; its bytes never change, so copies share them.
 
     An item of kind `file` may place it. `deleted_at` puts a file in the trash by itself, for a
     placed one its item does. A `private` file that no item places is its maker's alone.

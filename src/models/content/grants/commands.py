@@ -101,7 +101,7 @@ async def replace_access(
 
 
 async def _notify_shared(work: UnitOfWork, actor: Actor, item_id: Id, user_ids: set[Id]) -> None:
-    """Notify those who have a grant on the item now, and had none before."""
+    """Notify the users who have a grant on the item now, and had none before."""
     if not user_ids:
         return
     place = await find_item(work, actor.workspace_id, item_id)

@@ -21,7 +21,7 @@ class _GrantRow(Protocol):
 
 
 async def holds_grant(work: UnitOfWork, actor: Actor, level: Level) -> bool:
-    """Whether the actor was granted this level on any item of the workspace."""
+    """True when the actor was granted this level on any item of the workspace."""
     held = select(item_grant.c.item_id).where(
         item_grant.c.workspace_id == actor.workspace_id,
         item_grant.c.user_id == actor.user_id,

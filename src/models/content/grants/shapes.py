@@ -13,7 +13,7 @@ MAX_GRANTS = 500
 
 
 class LevelName(StrEnum):
-    """What a grant can give; each level includes those before it."""
+    """The levels that a grant can give; each includes the levels before it."""
 
     VIEW = "view"
     COMMENT = "comment"

@@ -1,4 +1,4 @@
-"""Who sees items, told for all members at once: one decision for however many clients."""
+"""Viewers of items, told for all members at once: one decision for however many clients."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _RESTRICTED = AccessMode.RESTRICTED.value
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who sees an item, judged as its `Placement` is: by roles, and by grants that count."""
+    """The viewers of an item, judged as its `Placement` is: by roles, and by grants that count."""
 
     restricted: bool
     granted: frozenset[Id]
 
     def has(self, user_id: Id, role: Role) -> bool:
-        """Whether this member sees the item."""
+        """True when this member sees the item."""
         if role in MANAGERS or user_id in self.granted:
             return True
         return not self.restricted and ROLE_LEVELS[role] >= Level.VIEW
@@ -82,7 +82,7 @@ _AUDIENCES = PreparedStatement(_judged(), _Row)
 async def audiences(
     work: Work, workspace_id: Id, item_ids: Collection[Id]
 ) -> Mapping[Id, Audience]:
-    """Who sees these items, also those in the trash; an item that is gone is left out."""
+    """The viewers of these items, also of items in the trash; an item that is gone is left out."""
     if not item_ids:
         return {}
     parameters = {"workspace_ids": [workspace_id], "ids": list(item_ids)}

@@ -22,7 +22,7 @@ from runtime.ids import new_id
 
 
 async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None) -> None:
-    """Whether the actor may put things below an item, or at the root when it is None.
+    """Check that the actor may put things below an item, or at the root when it is None.
 
     A command whose body names a parent asks this before it judges the rest (decisions C2). The
     parent stays where it is until the transaction ends. Raises `NotFoundError` when the actor does
@@ -243,7 +243,7 @@ async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived:
 
 
 def check_scopes(actor: Actor, kinds: Set[str]) -> None:
-    """Whether the actor may write items of these kinds. Raises `DeniedError`."""
+    """Check that the actor may write items of these kinds. Raises `DeniedError`."""
     needed = {WRITE_SCOPES[ItemKind(kind)] for kind in kinds}
     missing = sorted(needed - actor.scopes)
     if missing:

@@ -1,4 +1,4 @@
-"""Listing items: the children of one in their order, or those of the workspace, newest first."""
+"""Listing items: the children of one in their order, or all of the workspace, newest first."""
 
 from typing import Literal
 

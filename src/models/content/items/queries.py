@@ -1,4 +1,4 @@
-"""Where items are, and which of them a caller sees."""
+"""Places of items, and the items that a caller sees."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -94,7 +94,7 @@ class PlacementOf:
         )
 
     async def level(self, work: UnitOfWork, actor: Actor, resource_id: Id) -> Level:
-        """What the actor may do with the resource; NONE for one they do not see."""
+        """The actor's level on the resource; NONE for one they do not see."""
         found = await self(work, [actor.workspace_id], resource_id, actor.user_id)
         return Level.NONE if found is None else level_on(found, actor.role)
 
@@ -144,7 +144,7 @@ def placement_of(noun: FromClause, item_id: str = "item_id") -> PlacementOf:
 
 
 placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))
-"""Where an item is: `await placement(work, workspace_ids, item_id, user_id)`."""
+"""The place of an item: `await placement(work, workspace_ids, item_id, user_id)`."""
 
 restorable = PlacementOf(
     placed_items().where(
@@ -156,16 +156,17 @@ restorable = PlacementOf(
     ),
     in_trash=True,
 )
-"""Where an item is or was when it went to the trash, as long as it can come back."""
+"""The place of an item, or the place it had before the trash, as long as it can come back."""
 
 
 def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
     """Ids of the items on which this member is below a level, of the whole workspace.
 
-    In the trash; for those who are no managers also what neither their role nor a grant opens to
-    that level (decisions C4). Whatever is below an item went to the trash with it (`own_tree`).
-    Of neither set PostgreSQL expects more rows than there are items, as it does of a recursion:
-    so it looks ids up in a hash table of them, and does not compare each with all.
+    These are the items in the trash; for members who are no managers also the items that neither
+    their role nor a grant opens to that level (decisions C4). Whatever is below an item went to the
+    trash with it (`own_tree`). Of neither set PostgreSQL expects more rows than there are items, as
+    it does of a recursion: so it looks ids up in a hash table of them, and does not compare each
+    with all.
     """
     mine = item.c.workspace_id == actor.workspace_id
     if actor.role in MANAGERS:

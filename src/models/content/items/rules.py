@@ -10,7 +10,7 @@ from typing import Any
 from models.core.access.rules import Scope
 
 TRASH_DAYS = 30
-"""How long what was deleted can be restored (decisions C1)."""
+"""Days within which what was deleted can be restored (decisions C1)."""
 
 MAX_TREE_DEPTH = 50
 MAX_METADATA_BYTES = 64 * 1024
@@ -58,7 +58,7 @@ WRITE_SCOPES: Mapping[ItemKind, Scope] = MappingProxyType(
         ItemKind.EXTERNAL_RESOURCE: Scope.INTEGRATIONS_WRITE,
     }
 )
-"""What writing an item of a kind needs beside resources:write (decisions C15).
+"""The scope that writing an item of a kind needs beside resources:write (decisions C15).
 
 A form is a way of looking at its database, as a view is; edit access to that database is asked
 for by itself, and no field is made with it.
@@ -66,7 +66,7 @@ for by itself, and no field is made with it.
 
 
 def metadata_problem(value: Mapping[str, Any]) -> str | None:
-    """Why an object cannot be an item's metadata, or None."""
+    """The reason why an object cannot be an item's metadata, or None."""
     if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_METADATA_BYTES:
         return f"is larger than {MAX_METADATA_BYTES // 1024} KiB"
     level: list[Any] = [value]
@@ -85,7 +85,7 @@ _COPY = re.compile(r" copy(?: [0-9]{1,6})?$")
 
 
 def copy_stem(title: str) -> str:
-    """What the titles of an item's copies begin with: `Plan copy` for `Plan` and `Plan copy 3`."""
+    """The beginning of the titles of an item's copies: `Plan copy` for `Plan` and `Plan copy 3`."""
     return f"{_COPY.sub('', title)[: MAX_TITLE - 12]} copy"
 
 

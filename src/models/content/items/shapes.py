@@ -47,7 +47,7 @@ ParentFilter = Annotated[
     BeforeValidator(_parent),
     WithJsonSchema({"type": "string", "description": "The id of an item, or `root`."}),
 ]
-"""Whose children a list shows; `root` has those without a parent."""
+"""The item whose children a list shows; `root` has the items without a parent."""
 
 
 class UpdateItem(Input):

@@ -1,4 +1,4 @@
-"""Who sees an item."""
+"""Viewers of an item."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,7 +12,7 @@ from runtime.database import UnitOfWork
 async def viewers_among(
     work: UnitOfWork, workspace_id: Id, item_id: Id, roles: Mapping[Id, Role]
 ) -> Collection[Id]:
-    """Those of these members who see an item; managers see it in the trash, too."""
+    """The members among these who see an item; managers see it in the trash, too."""
     seeing = {user_id for user_id, role in roles.items() if role in MANAGERS}
     for user_id in sorted(roles.keys() - seeing):
         found = await placement(work, [workspace_id], item_id, user_id)

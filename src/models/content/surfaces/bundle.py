@@ -88,7 +88,7 @@ def _on(table: Any) -> ColumnElement[bool]:
 
 
 def _block_problem(row: Row) -> str | None:
-    """What is wrong with a block, whichever kind of surface it stands on."""
+    """The problem with a block, whichever kind of surface it stands on."""
     rules = [kinds[row["kind"]] for kinds in BLOCKS.values() if row["kind"] in kinds]
     if not rules:
         return f"nothing is known of a block of the kind {row['kind'][:50]}"

@@ -18,7 +18,7 @@ from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 
 MOST_TOLD = 50
-"""Authors who are told of one more comment, those who wrote last."""
+"""The most authors who are told of one more comment: the ones who wrote last."""
 MOST_MENTIONED = 500
 """Mentions that one write tells of."""
 
@@ -78,7 +78,7 @@ async def notify_mentioned(
 async def notify_of_comment(
     work: UnitOfWork, actor: Actor, home: Home, made: SurfaceComment
 ) -> None:
-    """Notify those who have commented before: in the thread, or at all when this begins one."""
+    """Notify the authors of earlier comments: in the thread, or at all when this begins one."""
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
     if place is None:
         return

@@ -149,7 +149,7 @@ def surface_id_of(
 
 
 def has_blocks(workspace_id: ColumnElement[Any], surface_id: ColumnElement[Any]) -> Exists:
-    """Whether the surface that columns name has any block."""
+    """True when the surface that columns name has any block."""
     return exists().where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
 
 

@@ -90,7 +90,7 @@ def _blocks(actor: Actor, surface_id: Id, ids: Sequence[Id]) -> Select[Any]:
 
 
 Seen = Callable[[Actor, Sequence[Id]], Select[Any]]
-"""Selects, as `id`, those of these ids that the actor sees."""
+"""Selects, as `id`, the ids among these that the actor sees."""
 
 _SEEN: dict[str, Seen] = {"item": _items, "file": unhidden_files, "user": _users}
 

@@ -13,7 +13,7 @@ from runtime.schema import Timestamp, one_of, table_of
 
 
 class Surface(SQLModel, table=True):
-    """What blocks stand on: an item's, or the content of a record or of a record template.
+    """The ground that blocks stand on: an item's, or the content of a record or a record template.
 
     `version` counts the writes, so that a client can say which content it means to change.
     """

@@ -44,7 +44,7 @@ from runtime.ids import new_id
 async def add_blocks(
     work: UnitOfWork, actor: Actor, surface_id: Id, body: AddBlocks, expected: int | None = None
 ) -> AddedBlocks:
-    """Add blocks at the top or in another block, after those that are there.
+    """Add blocks at the top or in another block, after the blocks that are there.
 
     Raises `NotFoundError`, also for the parent and for what contents name, `ValidationError` below
     `blocks`, and `ConflictError` for a surface changed since and for an id in use.
@@ -166,7 +166,7 @@ async def _way_up(
 
 
 async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
-    """How many levels a block is with what is nested in it."""
+    """The number of levels of a block with what is nested in it."""
     below = (
         select(block.c.id, literal(1, Integer).label("level"))
         .where(*this_block(actor, row.surface_id, row.id))
@@ -185,7 +185,7 @@ async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
 async def _destination(
     work: UnitOfWork, actor: Actor, row: BlockRow, body: UpdateBlock
 ) -> Place | None:
-    """Where a block is moved to, or None for one that stays in its parent."""
+    """The place a block is moved to, or None for one that stays in its parent."""
     if "parent_block_id" not in body.model_fields_set:
         return None
     if body.parent_block_id == row.parent_block_id:

@@ -1,4 +1,4 @@
-"""What every change of a surface does: lock it, check its version, store blocks, count them."""
+"""Steps of every change of a surface: lock it, check its version, store blocks, count them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ MAX_SETTINGS_DEPTH = 16
 
 
 def most_blocks(kind: SurfaceKind) -> int:
-    """How many blocks a surface of this kind holds."""
+    """The most blocks that a surface of this kind holds."""
     return MAX_WIDGETS if kind is SurfaceKind.DASHBOARD else MAX_BLOCKS
 
 
@@ -156,7 +156,7 @@ _STORE = _INSERT.on_conflict_do_update(
 async def store_blocks(
     work: UnitOfWork, actor: Actor, surface_id: Id, planned: Sequence[PlannedBlock]
 ) -> None:
-    """Write blocks, those that are there already over themselves, in one statement."""
+    """Write blocks in one statement, over the blocks of these ids that are there already."""
     if planned:
         parameters = {
             "workspace_id": actor.workspace_id,

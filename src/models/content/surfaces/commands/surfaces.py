@@ -75,7 +75,7 @@ async def create_surface(
 async def create_missing(
     work: UnitOfWork, workspace_id: Id, item_ids: Sequence[Id], kind: SurfaceKind
 ) -> None:
-    """Create empty surfaces for those of the items that have none."""
+    """Create empty surfaces for the items among these that have none."""
     made = [
         {
             "id": new_id(),

@@ -127,7 +127,7 @@ class Frame(Input):
 
 
 class End(Input):
-    """Where a connector is tied: to a block of the canvas, or to a point of it."""
+    """The end of a connector: a block of the canvas, or a point of it."""
 
     block_id: InputId | None = None
     x: Coordinate | None = None
@@ -216,7 +216,7 @@ class Shortcut(Input):
 
 
 class Listing(Input):
-    """What the platform lists by itself: the reader's timers, the automations they see, …"""
+    """A list that the platform makes by itself: the reader's timers, the automations they see, …"""
 
     title: Title | None = None
     limit: Annotated[int, Field(ge=1, le=50)] = 10

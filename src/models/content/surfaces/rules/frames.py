@@ -14,7 +14,7 @@ MAX_COORDINATE = 1e6
 MAX_EXTENT = 1e5
 
 _UNPLACED = frozenset({"connector"})
-"""What a canvas draws between other blocks, wherever these are."""
+"""Kinds of blocks that a canvas draws between other blocks, wherever these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Frame:
 
 
 def frame_problems(surface: SurfaceKind, kind: str, frame: Frame) -> Iterator[tuple[str, str]]:
-    """What is wrong with a block's frame, each as key and sentence."""
+    """The problems with a block's frame, each as key and sentence."""
     sides = {"x": frame.x, "y": frame.y, "w": frame.w, "h": frame.h}
     if surface not in {SurfaceKind.CANVAS, SurfaceKind.DASHBOARD}:
         for key, value in sides.items():

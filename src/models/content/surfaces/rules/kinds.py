@@ -96,7 +96,7 @@ BLOCKS: Mapping[SurfaceKind, Mapping[str, BlockRule]] = {
 
 
 def may_hold(surface: SurfaceKind, parent: str | None, kind: str) -> bool:
-    """Whether a block of `kind` may stand in one of kind `parent`, or at the top when it is None.
+    """True when `kind` may stand in a block of kind `parent`, or at the top when that is None.
 
     A column list holds columns alone, and columns stand nowhere else.
     """

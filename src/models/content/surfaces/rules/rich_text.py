@@ -16,7 +16,7 @@ Day = Annotated[str, Field(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]
 
 
 class Mention(Input):
-    """What a span stands for: a member, an item, a record or a day; exactly one of them."""
+    """The thing a span stands for: a member, an item, a record or a day; exactly one of them."""
 
     user_id: InputId | None = None
     item_id: InputId | None = None

@@ -48,7 +48,7 @@ class PlannedBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where blocks go: into a block, or to the top.
+    """The place where blocks go: into a block, or to the top.
 
     `way` leads from that block to the top; `last` is the position of the last block there already.
     """
@@ -60,7 +60,7 @@ class Place:
 
     @property
     def depth(self) -> int:
-        """How many levels below the top."""
+        """The number of levels below the top."""
         return len(self.way)
 
 
@@ -102,7 +102,7 @@ def read_content(
 
 
 def kind_problem(surface: SurfaceKind, parent: str | None, kind: str) -> str | None:
-    """Why a block of this kind cannot stand there, or None."""
+    """The reason why a block of this kind cannot stand there, or None."""
     if kind not in BLOCKS[surface]:
         return f"must be one of: {', '.join(BLOCKS[surface])}"
     if not may_hold(surface, parent, kind):
