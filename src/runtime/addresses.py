@@ -1,4 +1,4 @@
-"""Which addresses are on the public internet.
+"""The addresses that are on the public internet.
 
 `ipaddress.is_global` alone is not a guard: it has passed transition addresses that embed private
 ones, and its answer differs between Python versions. So the lists stand here, and both must agree.
@@ -57,7 +57,7 @@ def parse_address(text: str) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether anyone on the internet could reach this address as well."""
+    """True when anyone on the internet could reach this address as well."""
     if not address.is_global or address.is_multicast:
         return False
     if isinstance(address, IPv4Address):

@@ -19,7 +19,7 @@ _HEAD = struct.Struct("!dQ")
 
 
 class Answer(IntEnum):
-    """What became of a call."""
+    """The outcome of a call."""
 
     GIVEN = 0
     OVER_LIMIT = 1

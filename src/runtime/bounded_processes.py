@@ -33,9 +33,9 @@ SECONDS = 2.0
 PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
-"""How long work beside the loop may stop it before it goes on in a thread."""
+"""Seconds for which work beside the loop may stop it before it goes on in a thread."""
 QUEUE_SECONDS = 1.0
-"""How long work waits for room before it is refused. What is quick has made room by then."""
+"""Seconds that work waits for room before it is refused. What is quick has made room by then."""
 _THREADS = 8
 
 Result = TypeVar("Result")
@@ -74,7 +74,7 @@ class BoundedProcesses:
         atexit.register(self.close)
 
     def call(self, function: Callable[[bytes], bytes], given: bytes) -> bytes:
-        """What a function of a module gives, called in a child.
+        """The result of a function of a module, called in a child.
 
         Raises OverLimitError, and WouldBlockError in a thread that runs an event loop.
         """
@@ -144,7 +144,7 @@ class _Child:
         return given
 
     def _failed(self) -> bool:
-        """Whether it ended by itself. A signal ends one that is over its limit."""
+        """True when it ended by itself. A signal ends one that is over its limit."""
         try:
             return self._process.wait(timeout=1) > 0
         except subprocess.TimeoutExpired:
@@ -173,14 +173,14 @@ _turn = threading.local()
 
 
 class _Room:
-    """How much work beside the loop may be under way; None for as much as there is."""
+    """The most work beside the loop that may be under way; None for as much as there is."""
 
     for_all: ClassVar[Shares | None] = None
     for_one: ClassVar[Shares | None] = None
 
 
 evaluating_for: ContextVar[Hashable] = ContextVar("evaluating_for", default=None)
-"""Whom the work of `beside_loop` is for. For nobody named, it waits as long as it takes."""
+"""The one whom the work of `beside_loop` is for. For nobody named, it waits as long as it takes."""
 
 
 def refuse_beyond(for_one: int, for_all: int | None = None) -> None:
@@ -200,10 +200,10 @@ def check_turn() -> None:
 
 
 async def beside_loop(work: Callable[[], Result]) -> Result:
-    """What `work` gives. It has no effects: when it would block the loop it is begun once more, in
-    a thread.
+    """The result of `work`, which has no effects.
 
-    Raises CrowdedError where `refuse_beyond` says so.
+    Work that would block the loop is begun once more, in a thread. Raises CrowdedError where
+    `refuse_beyond` says so.
     """
     _turn.ends = time.monotonic() + LOOP_SECONDS
     try:

@@ -33,7 +33,7 @@ class _Keys:
 
 
 class KeyRing:
-    """What is derived from the master secrets, the current one first."""
+    """The keys that are derived from the master secrets, the current one's first."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._all = tuple(_derive_all(secret.encode()) for secret in secrets)
@@ -53,7 +53,7 @@ class KeyRing:
         return hmac.digest(self._current.cursor, message, "sha256")
 
     def verify(self, message: bytes, signature: bytes, length: int = 32) -> bool:
-        """Whether one of our keys made the first `length` bytes of this signature."""
+        """True when one of our keys made the first `length` bytes of this signature."""
         return any(
             hmac.compare_digest(hmac.digest(keys.cursor, message, "sha256")[:length], signature)
             for keys in self._all

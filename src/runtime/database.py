@@ -32,7 +32,7 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Work(ABC):
-    """What prepared statements run in; `now` is the same for all of it."""
+    """The work that prepared statements run in; `now` is the same for all of it."""
 
     def __init__(self) -> None:
         self.now: datetime = utc_now()

@@ -54,7 +54,7 @@ def mint_session(
 
 
 def is_issuer(directory: Path) -> bool:
-    """Whether an issuer's key lives in `directory`."""
+    """True when an issuer's key lives in `directory`."""
     return (directory / _PRIVATE).is_file()
 
 

@@ -72,7 +72,7 @@ JOB_FAMILIES = (
     Family.STARTER_SEED,
     Family.WORKSPACE_DRAFT,
 )
-"""The families whose rows are those of the job table."""
+"""The families whose rows are in the job table."""
 
 
 class Queue(StrEnum):
@@ -89,7 +89,7 @@ class Queue(StrEnum):
 
 
 class SearchAttribute(StrEnum):
-    """What an operator can filter workflows by; all of type Keyword."""
+    """The attributes that an operator can filter workflows by; all of type Keyword."""
 
     WORKSPACE_ID = "WorkspaceId"
     RESOURCE_ID = "ResourceId"

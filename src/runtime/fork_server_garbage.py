@@ -1,4 +1,4 @@
-"""What a fork server loads first: it and its children look for no garbage in what it has loaded.
+"""First import of a fork server: it and its children look for no garbage in what it has loaded.
 
 A first search takes a child 50 to 200 ms, and copies the memory that it shares with the server
 (the documentation of `gc.freeze`).

@@ -1,7 +1,7 @@
-"""Which logs a transaction has written to: PostgreSQL says so by a notice, once for each of them.
+"""The logs a transaction has written to: PostgreSQL says so by a notice, once for each of them.
 
-The trigger that numbers events raises it, so whoever writes hears of it, whatever they wrote and
-by which statement. After the commit the process tells those who read these logs.
+The trigger that numbers events raises it, so whoever writes hears of it, whatever they wrote and by
+which statement. After the commit the process tells the readers of these logs.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ def hear(connection: Any, record: Any) -> None:
 
 
 def grown_logs_of(connection: Any) -> GrownLogs:
-    """Those of a connection of an engine that `hear` was called with."""
+    """The logs of a connection of an engine that `hear` was called with."""
     grown: GrownLogs = connection.info[_KEY]
     return grown
 
@@ -56,5 +56,5 @@ async def hear_single(connection: psycopg.AsyncConnection[Any]) -> None:
 
 
 def grown_logs_of_single(connection: psycopg.AsyncConnection[Any]) -> GrownLogs:
-    """Those of a connection that `hear_single` was called with."""
+    """The logs of a connection that `hear_single` was called with."""
     return _SINGLES[connection]

@@ -1,4 +1,4 @@
-"""Where the bytes of files are: a directory, an S3 bucket, or the memory of one process.
+"""The store of the bytes of files: a directory, an S3 bucket, or the memory of one process.
 
 An object is written once under a key of its own and never changed, so it can be read piece by
 piece without any lock. It is seen whole or not at all.
@@ -74,7 +74,7 @@ class ObjectStore:
                 start = stop
 
     async def size(self, key: str) -> int:
-        """How many bytes an object has. Raises FileNotFoundError when there is none."""
+        """The number of bytes of an object. Raises FileNotFoundError when there is none."""
         with _reported(key):
             return (await obstore.head_async(self._store, key))["size"]
 

@@ -57,7 +57,7 @@ class StartRequest(TypedDict):
     weight: NotRequired[int]
     """Beside the other starts in its line its age counts `weight + 1` times: see `AWAITED`."""
     traceparent: NotRequired[str]
-    """Its cause, for those who follow traces."""
+    """Its cause, for whoever follows traces."""
     restarts: NotRequired[int]
     """For work that begins anew from its row: how many executions ended before this one without
     closing it, with this one."""

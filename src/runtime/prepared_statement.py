@@ -91,7 +91,7 @@ class PreparedStatement(Generic[R]):
 
 
 def _native(value: Any, *, document: bool) -> Any:
-    """What psycopg takes: documents marked as such, enumerations by value instead of by name."""
+    """The value for psycopg: documents marked as such, enumerations by value instead of by name."""
     if document:
         return None if value is None else Jsonb(value)
     if isinstance(value, Enum):

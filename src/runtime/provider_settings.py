@@ -1,4 +1,4 @@
-"""What an operator says of a provider: the client that the platform is to it, and where it is."""
+"""An operator's settings of a provider: the client that the platform is to it, and its URLs."""
 
 import json
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ class ProviderSettings(BaseModel):
     client_secret: SecretStr | None = None
     """None for a public client, which proves itself by PKCE alone."""
     scopes: tuple[str, ...] | None = None
-    """What users are asked to allow, instead of all that the adapter can use."""
+    """Permissions that users are asked for, instead of all that the adapter can use."""
     api_url: _Url | None = None
     authorization_url: _Url | None = None
     token_url: _Url | None = None
@@ -54,4 +54,4 @@ def _parsed(value: Any) -> Any:
 
 
 Providers = Annotated[dict[str, ProviderSettings], NoDecode, BeforeValidator(_parsed)]
-"""What is known of providers, by their names; a variable holds JSON."""
+"""The settings of providers, by their names; a variable holds JSON."""

@@ -1,4 +1,4 @@
-"""What the platform signs pushes with: the operator's keys at each provider that carries them."""
+"""The keys that sign pushes: the operator's at each provider that carries them."""
 
 import json
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ class FcmAccount:
             raise ValueError(f"{path} is no readable service account file of Firebase") from None
 
     def assertion(self, scope: str, now: int, seconds: int) -> str:
-        """What the token endpoint changes for an access token (RFC 7523)."""
+        """The text that the token endpoint changes for an access token (RFC 7523)."""
         header = {"typ": "JWT", "alg": "RS256"}
         if self.key_id is not None:
             header["kid"] = self.key_id

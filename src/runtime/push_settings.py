@@ -11,12 +11,12 @@ from runtime.push_keys import ApnsKey, FcmAccount, VapidKey
 
 
 class PushSettings(BaseSettings):
-    """What a process needs to know of the providers that carry pushes."""
+    """Settings of the providers that carry pushes."""
 
     vapid_private_key: SecretStr | None = None
-    """For Web Push: 32 bytes in base64url. After a comma those that it took the place of."""
+    """For Web Push: 32 bytes in base64url. After a comma the keys that it took the place of."""
     vapid_subject: str | None = None
-    """Whom a push service may write to: `mailto:` an address, or a URL."""
+    """The contact that a push service may write to: `mailto:` an address, or a URL."""
 
     fcm_credentials: Path | None = None
     """The JSON file of a service account of Firebase."""

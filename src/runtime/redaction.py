@@ -18,11 +18,11 @@ _ESCAPE = re.compile(
 )
 _UNIT = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ROUNDS = 6
-"""How often escapes are undone: escaped text may have been escaped again."""
+"""Times that escapes are undone: escaped text may have been escaped again."""
 _LOOSE = str.maketrans("", "", " \t\r\n\v\f\xa0\\+")
-"""What escaping and wrapping add to a text, or change in it."""
+"""Characters that escaping and wrapping add to a text, or change in it."""
 _ALPHABETS = str.maketrans("", "", "-_/=")
-"""What, beside `+`, tells one base64 from another."""
+"""Characters that, beside `+`, tell one base64 from another."""
 _TRACEABLE = 8
 """Characters that a trace has at least: fewer would be found in what has nothing to do with it."""
 
@@ -57,7 +57,7 @@ class Redaction:
         self._shortest = min((len(trace) for trace, _ in traces), default=None)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to look for."""
+        """True when there is anything to look for."""
         return bool(self._marks)
 
     def text(self, text: str) -> str:
@@ -67,7 +67,7 @@ class Redaction:
         return self._traced(text) or text
 
     def stands_in(self, chunks: Iterable[bytes]) -> bool:
-        """Whether a secret stands in the bytes, as it is or as it is usually written.
+        """True when a secret stands in the bytes, as it is or as it is usually written.
 
         One of fewer than eight characters is not looked for: it may be there by chance.
         """
@@ -153,10 +153,10 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 def _in_base64(secret: str) -> Iterator[str]:
-    """What base64 makes of the secret among other bytes, whose number before it is unknown.
+    """The base64 of the secret among other bytes, whose number before it is unknown.
 
-    Without the characters at either end that the neighbours have a part in, and without those that
-    differ between the alphabets.
+    Without the characters at either end that the neighbours have a part in, and without the
+    characters that differ between the alphabets.
     """
     raw = secret.encode("utf-8", "surrogatepass")
     for before in range(3):

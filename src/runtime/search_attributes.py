@@ -11,7 +11,7 @@ from runtime.families import Family, SearchAttribute
 def search_attributes(
     workspace_id: str, request: Mapping[str, Any], family: Family
 ) -> TypedSearchAttributes:
-    """Those of an execution that `request` starts; what it does not name is left out."""
+    """The attributes of an execution that `request` starts; what it does not name is left out."""
     values = {
         SearchAttribute.WORKSPACE_ID: workspace_id,
         SearchAttribute.RESOURCE_ID: request.get("resourceId"),

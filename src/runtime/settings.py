@@ -121,8 +121,8 @@ class Settings(PushSettings, TemporalSettings):
     """
 
     rate_limit_key: float = Field(default=100, ge=0, le=1_000_000)
-    """Calls a second that a process takes on average with one API key, of one user's sessions, or
-    through one share link; 0 sets no limit."""
+    """Calls a second of one caller that a process takes on average; 0 sets no limit. A caller is an
+    API key, the sessions of one user, or a share link."""
     rate_limit_key_burst: int = Field(default=200, ge=1, le=1_000_000)
     """Such calls that a process takes at once."""
     rate_limit_run_start: float = Field(default=50, ge=0, le=1_000_000)

@@ -4,12 +4,12 @@ from typing import Any
 
 
 def is_cause(problem: Any) -> bool:
-    """Whether a problem is one by itself: a default may follow from another variable."""
+    """True when a problem is one by itself: a default may follow from another variable."""
     return str(problem["type"]) != "default_factory_not_called"
 
 
 def sentence_of(problem: Any) -> str:
-    """What to set or to correct, by a problem of the validation library."""
+    """The words on what to set or to correct, by a problem of the validation library."""
     variable = str(problem["loc"][0]) if problem["loc"] else ""
     if problem["type"] == "value_error":
         words = str(problem["ctx"]["error"]).removesuffix(".")
@@ -41,7 +41,7 @@ _WORDS = {
     "less_than_equal": "must be at most {le}",
     "literal_error": "must be {expected}",
 }
-"""What a value must be, by the validation library's name of the mistake."""
+"""The words for what a value must be, by the validation library's name of the mistake."""
 
 _PURPOSE = {
     "DATABASE_URL": "the PostgreSQL database, for example postgresql://user@host/workspace",

@@ -156,7 +156,7 @@ def _located(text: str, largest: int) -> StrictJsonError:
 
 
 def _is_too_deep(root: Any) -> bool:
-    """Whether containers are left after taking away one level after the other."""
+    """True when containers are left after taking away one level after the other."""
     level = [root] if isinstance(root, dict | list) else []
     for _ in range(MAX_DEPTH):
         level = [

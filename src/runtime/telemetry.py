@@ -25,7 +25,7 @@ _QUOTING = ("hpack", "httpcore2", "httpx2")
 
 
 def configure_logging(style: Literal["json", "console"] = "json", level: str = "info") -> None:
-    """Send our lines and those of the standard library through one pipeline to standard error."""
+    """Send our lines and the standard library's through one pipeline to standard error."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -80,7 +80,7 @@ def _clean(key: str, value: Any) -> Any:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """What a log may say of an unexpected exception.
+    """The facts that a log may tell of an unexpected exception.
 
     Database errors quote statements, parameters and rows, so of those only the class, SQLSTATE
     and constraint are told.

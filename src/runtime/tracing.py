@@ -80,7 +80,7 @@ def _span(tracer: "Tracer", name: str, carrier: Mapping[str, str]) -> "Iterator[
 
 
 def traceparent() -> str | None:
-    """What names the current span; None when nothing is traced."""
+    """The name of the current span; None when nothing is traced."""
     if _Tracing.tracer is None:
         return None
     from opentelemetry.propagate import inject  # noqa: PLC0415  # as above
@@ -91,7 +91,7 @@ def traceparent() -> str | None:
 
 
 def caused_by(request: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """What happens in the block follows from what a request in the outbox names."""
+    """Let what happens in the block follow from what a request in the outbox names."""
     named = request.get(TRACEPARENT)
     if _Tracing.tracer is None or named is None:
         return _NOTHING

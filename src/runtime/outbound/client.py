@@ -44,7 +44,7 @@ def _public_tls(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # a pool wri
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How an answer is read: so many bytes of its body, and whether more of them are a failure."""
+    """The reading of an answer: so many bytes of its body, and whether more are a failure."""
 
     limit: int
     follows: bool

@@ -1,4 +1,4 @@
-"""What an outbound call can fail with: a stable code, and whether trying again can help.
+"""Failures of an outbound call: a stable code, and whether trying again can help.
 
 Messages name the host and nothing else of the request: paths, queries and headers carry secrets.
 """

@@ -32,7 +32,7 @@ Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 @dataclass(slots=True)
 class Progress:
-    """How far a call has come: a silent host is told from a slow one only once connected."""
+    """The progress of a call: a silent host is told from a slow one only once connected."""
 
     host: str
     connected: bool = False

@@ -70,7 +70,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """What the server took upon itself."""
+    """The recipients that the server took, and the ones it refused."""
 
     accepted: Sequence[str]
     refused: Sequence[Refusal]

@@ -1,4 +1,4 @@
-"""Where mail is handed over, as the operator writes it."""
+"""The server that mail is handed over to, as the operator writes it."""
 
 from dataclasses import dataclass, field
 from email.utils import parseaddr
@@ -11,7 +11,7 @@ _STARTTLS = {"required": True, "auto": None, "off": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where mail is handed over; `starttls` None means when the server offers it."""
+    """The server that mail is handed over to; `starttls` None means when the server offers it."""
 
     host: str
     port: int

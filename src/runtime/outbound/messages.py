@@ -54,7 +54,7 @@ class OutboundResponse:
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may be answered otherwise later: 4xx but a few is final."""
+        """True when the same request may be answered otherwise later: 4xx but a few is final."""
         return self.status >= 500 or self.status in _RETRYABLE_CLIENT_ERRORS
 
     @property

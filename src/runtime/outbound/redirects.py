@@ -1,4 +1,4 @@
-"""What the next request of a redirect is (RFC 9110 15.4), and what it must not carry along."""
+"""The next request of a redirect (RFC 9110 15.4), and what it must not carry along."""
 
 from dataclasses import dataclass
 

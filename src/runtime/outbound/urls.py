@@ -41,12 +41,12 @@ def check_url(url: httpx2.URL) -> None:
 
 
 def same_origin(left: httpx2.URL, right: httpx2.URL) -> bool:
-    """Whether both name the same scheme, host and port."""
+    """True when both name the same scheme, host and port."""
     return _origin(left) == _origin(right)
 
 
 def is_https_upgrade(left: httpx2.URL, right: httpx2.URL) -> bool:
-    """Whether `right` is the host of `left` on HTTPS instead of HTTP, both on default ports."""
+    """True when `right` is the host of `left` on HTTPS instead of HTTP, both on default ports."""
     return _origin(left) == ("http", left.host, 80) and _origin(right) == ("https", left.host, 443)
 
 
