@@ -22,6 +22,7 @@ from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
+from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
 from tests.support.spaces import MASTER_SECRET, MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
@@ -137,8 +138,12 @@ def keys(settings: Settings) -> KeyRing:
 @pytest_asyncio.fixture(scope="session")
 async def _app(settings: Settings, _watched_database: WatchedDatabase) -> AsyncIterator[FastAPI]:
     from api.app import create_app  # noqa: PLC0415  # tests below the API need none of it
+    from api.kernel.connection_shares import ConnectionShares  # noqa: PLC0415
 
     app = create_app(settings, database=_watched_database, background=())
+    # Many calls of one caller take long where many tests share a processor.
+    share = _watched_database.connections // 2
+    app.state.services.shares = ConnectionShares(share, patience=ENOUGH)
     async with app.router.lifespan_context(app):
         yield app
 

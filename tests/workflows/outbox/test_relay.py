@@ -206,6 +206,8 @@ async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
     workspace_id = new_id()
     triggered = await intend(quiet, workspace_id, Intent.START, 3)
     asked_for = await intend(quiet, workspace_id, Intent.START, 2, weight=AWAITED)
+    async with quiet.transaction() as work:
+        await work.execute(update(outbox).values(created_at=work.now - timedelta(seconds=1)))
     taker = relay(quiet)
     taken = [await claimed(taker, 1) for _ in range(5)]
     assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
