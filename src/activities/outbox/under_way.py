@@ -8,53 +8,35 @@ from typing import Any
 
 from sqlalchemy import (
     CTE,
-    ColumnElement,
     CompoundSelect,
     Select,
     TextClause,
     Update,
-    case,
     func,
-    literal,
     select,
     text,
     union_all,
     update,
 )
 
-from models.automation.action_runs.tables import ACTION_RUNS
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.tables import automation_run
-from models.core.lifecycle.commands import WorkTable
-from models.messages.jobs.tables import JOBS, job
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
-from runtime.families import Family
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.core.lifecycle.commands import WorkTable, executed_tables
+from models.tables import metadata
 from runtime.outbox import Intent
 from runtime.schema import listed
 
-_COUNTED: tuple[tuple[WorkTable, ColumnElement[str]], ...] = (
-    (JOBS, job.c.family),
-    (ACTION_RUNS, literal(Family.ACTION_RUN.value)),
-    (
-        DATA_SOURCE_RUNS,
-        case(
-            (data_source_run.c.data_source_id.is_(None), Family.SPREADSHEET_IMPORT.value),
-            else_=Family.DATA_SOURCE_REFRESH.value,
-        ),
-    ),
-)
-"""The tables of counted work, and the family of a row."""
+_COUNTED = [kind for kind in executed_tables(metadata) if kind.takes_places]
 
 
 def under_way() -> CompoundSelect[Any]:
     """The number of each family of each workspace that has any."""
     running = automation_run.c.status == RunStatus.RUNNING.value
-    runs = _numbers(automation_run, literal(Family.AUTOMATION_RUN.value)).where(running)
     return union_all(
-        runs,
+        _numbers(AUTOMATION_RUNS).where(running),
         *(
-            _numbers(kind.table, family).where(kind.table.c.dispatched_at.is_not(None), _open(kind))
-            for kind, family in _COUNTED
+            _numbers(kind).where(kind.table.c.dispatched_at.is_not(None), _open(kind))
+            for kind in _COUNTED
         ),
     )
 
@@ -64,11 +46,10 @@ def _open(kind: WorkTable) -> TextClause:
     return text(f"{kind.table.name}.status IN ({listed(kind.lifecycle.open)})")
 
 
-def _numbers(table: Any, family: ColumnElement[str]) -> Select[Any]:
-    named = family.label("family")
-    return select(table.c.workspace_id, named, func.count().label("number")).group_by(
-        table.c.workspace_id, named
-    )
+def _numbers(kind: WorkTable) -> Select[Any]:
+    workspace_id, family = kind.table.c.workspace_id, kind.family_of_row.label("family")
+    number = func.count().label("number")
+    return select(workspace_id, family, number).group_by(workspace_id, family)
 
 
 def dispatching(claimed: CTE) -> list[Update]:
@@ -77,7 +58,7 @@ def dispatching(claimed: CTE) -> list[Update]:
     A row that is locked is about to be closed, or had begun before.
     """
     starts = select(claimed.c.subject_id).where(claimed.c.intent == Intent.START)
-    return [_dispatching(kind.table, starts) for kind, _ in _COUNTED]
+    return [_dispatching(kind.table, starts) for kind in _COUNTED]
 
 
 def _dispatching(table: Any, starts: Select[Any]) -> Update:

@@ -5,11 +5,11 @@ stays as it is. What Temporal is told of a piece of work leaves through the outb
 transaction that decided it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Table, Update, select, true, update
+from sqlalchemy import ColumnElement, MetaData, Table, Update, literal, select, true, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
@@ -20,6 +20,9 @@ from runtime.families import Family
 
 RowT = TypeVar("RowT")
 
+WORK = "work"
+"""The key of a table's `info` under which its description stands."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkTable:
@@ -27,6 +30,9 @@ class WorkTable:
 
     `accepted` and `ended` name the columns of the moments at which a row was made and closed.
     Rows for which `executed` does not hold are only kept: nothing has to be done about them.
+    `family` gives the family of a row's execution; rows of a table without it have none.
+
+    From its column `dispatched_at` on, open work holds a place under the bound of its family.
     """
 
     table: Table
@@ -34,6 +40,10 @@ class WorkTable:
     accepted: str = "created_at"
     ended: str = "completed_at"
     executed: ColumnElement[bool] = field(default_factory=true)
+    family: Family | ColumnElement[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.table.info[WORK] = self
 
     def accepting(self, values: Mapping[str, Any]) -> Insert:
         """Insert a row, unless there is one of its id.
@@ -54,6 +64,23 @@ class WorkTable:
     def is_open(self) -> Any:
         """The condition that a row is open."""
         return self.table.c.status.in_([status.value for status in self.lifecycle.open])
+
+    @property
+    def family_of_row(self) -> Any:
+        """The family of a row, in a query."""
+        return literal(self.family.value) if isinstance(self.family, Family) else self.family
+
+    @property
+    def takes_places(self) -> bool:
+        """True when an open row holds a place, and its end frees it for what waits."""
+        return "dispatched_at" in self.table.c
+
+
+def executed_tables(metadata: MetaData) -> Sequence[WorkTable]:
+    """The tables of work with executions, by name, out of those imported so far."""
+    described = [table.info.get(WORK) for table in metadata.tables.values()]
+    found = [kind for kind in described if kind is not None and kind.family is not None]
+    return sorted(found, key=lambda kind: kind.table.name)
 
 
 async def accept(work: UnitOfWork, kind: WorkTable, row: Mapping[str, Any]) -> bool:
@@ -114,7 +141,7 @@ async def finish(
 
     What waits for their place may begin.
     """
-    work.notify_workers = work.notify_workers or "dispatched_at" in kind.table.c
+    work.notify_workers = work.notify_workers or kind.takes_places
     statement = (
         kind.moving(end)
         .where(kind.table.c.id.in_(work_ids))

@@ -20,6 +20,7 @@ from models.data.time_entries.rules.kinds import (
     EntryStatus,
     TargetKind,
 )
+from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 
@@ -128,4 +129,5 @@ TIME_ENTRIES = WorkTable(
     ended="closed_at",
     # Others go on until somebody ends them.
     executed=time_entry.c.mode.in_(TIMED_MODES),
+    family=Family.TIMER_DUE,
 )

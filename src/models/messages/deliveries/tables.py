@@ -15,6 +15,7 @@ from models.messages.deliveries.rules import (
     DeliveryChannel,
     DeliveryStatus,
 )
+from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 _OPEN = f"status IN ({listed(OPEN_DELIVERY)})"
@@ -105,4 +106,4 @@ delivery_line = table_of(DeliveryLine)
 _PENDING = delivery.c.status == literal_column(listed(OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
-DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE)
+DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE, family=Family.DELIVERY)

@@ -66,4 +66,4 @@ class Job(SQLModel, table=True):
 
 
 job = table_of(Job)
-JOBS = WorkTable(job, JOB_LIFECYCLE)
+JOBS = WorkTable(job, JOB_LIFECYCLE, family=job.c.family)

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Index,
     UniqueConstraint,
     Uuid,
+    case,
     text,
 )
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
@@ -23,6 +24,7 @@ from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     RunTrigger,
 )
+from runtime.families import Family
 from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
 
 
@@ -166,4 +168,11 @@ def source_id_of(run: DataSourceRun) -> Id:
     return run.data_source_id or (run.id if renewed is None else Id(renewed))
 
 
-DATA_SOURCE_RUNS = WorkTable(data_source_run, RUN_LIFECYCLE)
+DATA_SOURCE_RUNS = WorkTable(
+    data_source_run,
+    RUN_LIFECYCLE,
+    family=case(
+        (data_source_run.c.data_source_id.is_(None), Family.SPREADSHEET_IMPORT.value),
+        else_=Family.DATA_SOURCE_REFRESH.value,
+    ),
+)

@@ -17,6 +17,7 @@ from models.workspace.legacy_imports.rules import (
     Mode,
     RollbackState,
 )
+from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 _EMPTY_LIST = {"server_default": text("'{}'")}
@@ -116,4 +117,4 @@ class LegacyImportWorkspace(SQLModel, table=True):
 legacy_import_run = table_of(LegacyImportRun)
 legacy_import_workspace = table_of(LegacyImportWorkspace)
 
-LEGACY_IMPORTS = WorkTable(legacy_import_run, RUN_LIFECYCLE)
+LEGACY_IMPORTS = WorkTable(legacy_import_run, RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)

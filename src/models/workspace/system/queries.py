@@ -4,17 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import MetaData, Select, func, select
+from sqlmodel import SQLModel
 
-from models.automation.action_runs.tables import ACTION_RUNS
-from models.automation.automation_runs.tables import AUTOMATION_RUNS
-from models.core.lifecycle.commands import WorkTable
-from models.data.time_entries.tables import TIME_ENTRIES
-from models.messages.deliveries.tables import DELIVERIES
+from models.core.lifecycle.commands import WorkTable, executed_tables
 from models.messages.events.queries import waiting_events
-from models.messages.jobs.tables import JOBS
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
-from models.workspace.legacy_imports.tables import LEGACY_IMPORTS
 from models.workspace.system.rules import ALIVE_FOR, LOST_AFTER, SHOWN_FOR
 from models.workspace.system.shapes import (
     OpenWork,
@@ -29,17 +23,6 @@ from runtime.database import UnitOfWork
 from runtime.families import Queue
 from runtime.outbox import outbox
 
-WORK = (
-    AUTOMATION_RUNS,
-    ACTION_RUNS,
-    DATA_SOURCE_RUNS,
-    JOBS,
-    DELIVERIES,
-    LEGACY_IMPORTS,
-    TIME_ENTRIES,
-)
-"""Tables of durable work; a family with a table of its own adds its line."""
-
 _MOST_WORKERS = 500
 
 
@@ -51,13 +34,18 @@ async def system_state(work: UnitOfWork) -> SystemState:
         checked_at=work.now,
         relay=await _relay(work),
         events=_waiting(await work.first(waiting_events()), work.now),
-        work=[one for kind in WORK for one in await _open(work, kind)],
+        work=await open_work(work),
         queues=[
             QueueBody(name=queue, workers=sum(queue in one.queues for one in alive))
             for queue in Queue
         ],
         workers=workers,
     )
+
+
+async def open_work(work: UnitOfWork, metadata: MetaData = SQLModel.metadata) -> Sequence[OpenWork]:
+    """The open work of every table of durable work, by its states."""
+    return [one for kind in executed_tables(metadata) for one in await _open(work, kind)]
 
 
 async def lost_since(work: UnitOfWork) -> datetime | None:
