@@ -70,7 +70,7 @@ class Suspects:
         quarantine: Quarantine,
     ) -> None:
         self._database = database
-        self._families = {value.value: family for family in families for value in family.families}
+        self._families = {name.value: family for family in families for name in family.workflows}
         self._context = SweepContext(database, client, timedelta())
         self._quarantine = quarantine
         self._host = socket.gethostname()

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from activities.deliveries.push.providers import pushers_of
-from activities.maintenance.retention import Periods
-from cli.worker_activities import Parts
+from activities.parts import Parts, Periods
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore

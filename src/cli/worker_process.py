@@ -22,15 +22,16 @@ from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
+from activities.parts import Parts
 from activities.schedules.schedules import Schedules
 from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
+from cli.families.registry import ROUTES, SCHEDULED, WORKFLOWS, registrations_of
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
 from cli.presence import report_presence
 from cli.quarantine.process import QuarantineProcess
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
-from cli.worker_activities import Parts, registrations_of
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime.bounded_processes import refuse_beyond
@@ -39,7 +40,6 @@ from runtime.families import Family, Queue
 from runtime.notifier import Notifier, listen
 from runtime.outbox import Intent
 from runtime.settings import Settings
-from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
 log = structlog.get_logger()

@@ -1,47 +1,77 @@
-"""The families of durable work, and the names Temporal knows them by (decisions D2).
+"""The names of the families of durable work, which Temporal knows too, and their bounds (D2).
 
-A command names a family; only the worker knows which workflow executes it.
+A command names a family; only the worker knows its workflow (`cli/families`).
 """
 
 import uuid
+from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The work of a family that a workspace has at most; None for no bound.
+
+    More than `running` waits in the outbox, more than `open` is refused. Of automation runs the
+    operator says how many run, by `WORKSPACE_RUNNING_CAP`. Legacy imports, which belong to no
+    workspace, are counted by user.
+    """
+
+    running: int | None = None
+    open: int | None = None
+
+
+UNBOUNDED = Bounds()
+LONG = Bounds(running=2, open=100)
+"""Half of the chunks of long work that a worker executes at once, so that others find room."""
+SHORT = Bounds(running=20, open=100)
+BOUNDED_BY_CHANGES = Bounds(running=2)
+"""Of what a change brings with it, which is bounded itself: refusing it would refuse the change."""
 
 
 class Family(StrEnum):
     """One kind of durable work; the value is the first part of its workflow id."""
 
+    bounds: Bounds
+
+    def __new__(cls, name: str, bounds: Bounds = UNBOUNDED) -> "Family":
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.bounds = bounds
+        return member
+
     AUTOMATION_RUN = "automation-run"
-    ACTION_RUN = "action-run"
+    ACTION_RUN = "action-run", Bounds(running=50, open=1_000)
     AUTOMATION_SCHEDULE = "automation-schedule"
     DATA_SOURCE_SCHEDULE = "data-source-schedule"
     MOUNT_SCHEDULE = "mount-schedule"
-    CHANGE_APPLICATION = "change-application"
-    CHANGE_PLAN = "change-plan"
+    CHANGE_APPLICATION = "change-application", LONG
+    CHANGE_PLAN = "change-plan", LONG
     MAINTENANCE = "maintenance"
-    DATA_SOURCE_REFRESH = "data-source-refresh"
-    DATA_SOURCE_PREVIEW = "data-source-preview"
-    DATA_SOURCE_REVERSAL = "data-source-reversal"
-    DATABASE_DUPLICATE = "database-duplicate"
+    DATA_SOURCE_REFRESH = "data-source-refresh", Bounds(running=2, open=1_000)
+    DATA_SOURCE_PREVIEW = "data-source-preview", LONG
+    DATA_SOURCE_REVERSAL = "data-source-reversal", LONG
+    DATABASE_DUPLICATE = "database-duplicate", LONG
     DELIVERY = "delivery"
-    EXPORT = "export"
-    FIELD_CONVERSION = "field-conversion"
-    FIELD_INDEX = "field-index"
-    FIELD_REMOVAL = "field-removal"
-    FORM_IMPORT = "form-import"
-    MOUNT_SYNC = "mount-sync"
-    OAUTH_EXCHANGE = "oauth-exchange"
-    OAUTH_REVOCATION = "oauth-revocation"
-    PROVIDER_CALL = "provider-call"
-    RESOURCE_IMPORT = "resource-import"
-    LEGACY_IMPORT = "legacy-import"
-    RECOMPUTATION = "recomputation"
+    EXPORT = "export", LONG
+    FIELD_CONVERSION = "field-conversion", BOUNDED_BY_CHANGES
+    FIELD_INDEX = "field-index", BOUNDED_BY_CHANGES
+    FIELD_REMOVAL = "field-removal", BOUNDED_BY_CHANGES
+    FORM_IMPORT = "form-import", LONG
+    MOUNT_SYNC = "mount-sync", LONG
+    OAUTH_EXCHANGE = "oauth-exchange", SHORT
+    OAUTH_REVOCATION = "oauth-revocation", BOUNDED_BY_CHANGES
+    PROVIDER_CALL = "provider-call", SHORT
+    RESOURCE_IMPORT = "resource-import", LONG
+    LEGACY_IMPORT = "legacy-import", Bounds(open=20)
+    RECOMPUTATION = "recomputation", BOUNDED_BY_CHANGES
     RETENTION = "retention"
-    SPREADSHEET_IMPORT = "spreadsheet-import"
-    STARTER_SEED = "starter-seed"
+    SPREADSHEET_IMPORT = "spreadsheet-import", LONG
+    STARTER_SEED = "starter-seed", LONG
     TIMER_DUE = "timer-due"
-    WORKSPACE_EXPORT = "workspace-export"
-    WORKSPACE_DRAFT = "workspace-draft"
+    WORKSPACE_EXPORT = "workspace-export", LONG
+    WORKSPACE_DRAFT = "workspace-draft", LONG
 
     def workflow_id(self, subject_id: uuid.UUID | str, execution: str = "") -> str:
         """The business id of one piece of work, which makes a repeated start harmless.
@@ -49,30 +79,6 @@ class Family(StrEnum):
         `execution` tells apart the executions of work that goes on after it had ended.
         """
         return f"{self.value}/{subject_id}/{execution}".rstrip("/")
-
-
-JOB_FAMILIES = (
-    Family.CHANGE_APPLICATION,
-    Family.CHANGE_PLAN,
-    Family.DATA_SOURCE_PREVIEW,
-    Family.DATA_SOURCE_REVERSAL,
-    Family.DATABASE_DUPLICATE,
-    Family.EXPORT,
-    Family.FIELD_CONVERSION,
-    Family.FIELD_INDEX,
-    Family.FIELD_REMOVAL,
-    Family.FORM_IMPORT,
-    Family.MOUNT_SYNC,
-    Family.OAUTH_EXCHANGE,
-    Family.OAUTH_REVOCATION,
-    Family.PROVIDER_CALL,
-    Family.RECOMPUTATION,
-    Family.RESOURCE_IMPORT,
-    Family.WORKSPACE_EXPORT,
-    Family.STARTER_SEED,
-    Family.WORKSPACE_DRAFT,
-)
-"""The families whose rows are in the job table."""
 
 
 class Queue(StrEnum):

@@ -21,8 +21,9 @@ from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor, is_away, never_succeeds
 from activities.maintenance.retention import Expired
+from activities.parts import Parts
 from activities.schedules.fires import FireCall
-from cli.worker_activities import Parts, registrations_of
+from cli.families.registry import registrations_of
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 from runtime.object_store import ObjectStore

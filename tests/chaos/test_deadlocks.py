@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
+from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation

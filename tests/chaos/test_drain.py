@@ -9,6 +9,7 @@ import pytest
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import Relay
 from activities.outbox.run_starts import RunStarts
+from cli.families.registry import ROUTES
 from models.workspace.legacy_imports.commands import decisions
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from runtime.object_store import ObjectStore
@@ -20,7 +21,6 @@ from tests.support.engine import Engine, graph, node
 from tests.support.legacy_import_stories import accept, small, until
 from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
-from workflows.registry import ROUTES
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 

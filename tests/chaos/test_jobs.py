@@ -14,8 +14,8 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.executions import describe_execution
-from activities.maintenance.jobs import Jobs as JobFamily
 from activities.maintenance.reconciler import Reconciler
+from cli.families.jobs import Jobs as JobFamily
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -100,7 +100,7 @@ async def jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Jobs]:
     counting = Counting()
-    monkeypatch.setattr("cli.worker_activities.job_families", lambda *_: {FAMILY: counting})
+    monkeypatch.setattr("cli.families.jobs.chunks_of", lambda _: {FAMILY: counting})
     async with running_engine(own_database, url, temporal.client) as engine:
         yield Jobs(engine, counting)
 

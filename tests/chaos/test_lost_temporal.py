@@ -16,9 +16,9 @@ from sqlalchemy import delete, insert, update
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
-from activities.maintenance.action_runs import ActionRuns
-from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
+from cli.families.action_runs import ActionRuns
+from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import Actor

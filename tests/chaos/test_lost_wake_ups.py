@@ -12,8 +12,8 @@ from temporalio.api.enums.v1 import ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
+from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits import commands
 from models.automation.waits.shapes import PublishEvent, ResumeNode

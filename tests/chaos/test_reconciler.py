@@ -18,13 +18,13 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance import reconciler as maintenance
-from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import MOST_RESTARTS, RowT, Verdict, WorkFamily, WorkRow
 from activities.maintenance.reconciler import Reconciler
+from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.tables import run_wait
 from runtime.families import Family
 from runtime.ids import new_id
@@ -224,7 +224,7 @@ async def test_an_execution_that_repeats_its_last_transaction_ends_as_its_row(
 )
 def test_what_becomes_of_an_open_row(found: Execution | None, verdict: Verdict) -> None:
     row: Any = None
-    assert WorkFamily("work", AUTOMATION_RUNS, WorkRow).judge(row, found) is verdict
+    assert WorkFamily[WorkRow]().judge(row, found) is verdict
 
 
 async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:

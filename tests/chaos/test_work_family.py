@@ -1,11 +1,11 @@
-"""A family of durable work is a table, its steps and one registration with the reconciler."""
+"""A family of durable work is one object: its start, end, repairs and overview follow from it."""
 
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from uuid import UUID
 
 import pytest
@@ -28,9 +28,11 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typing_extensions import override
 
+from activities.endings import CLOSED
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     SweepContext,
     WorkFamily,
@@ -38,14 +40,21 @@ from activities.maintenance.families import (
     next_restart,
 )
 from activities.maintenance.reconciler import Reconciler
-from activities.outbox.deliveries import ExecutionDeliveries, Route
+from activities.outbox.deliveries import ExecutionDeliveries
+from activities.parts import Parts
+from cli.families.registry import Registrations, registrations_of, routes_of, workflows_of
 from models.core.lifecycle import commands as lifecycle
 from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.rules import Lifecycle
+from models.workspace.system.queries import open_work
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
 from runtime.ids import new_id
+from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
+from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import Intent, StartRequest, outbox
+from tests.support.engine import KEYS, PERIODS, RUNNING_CAP
 from tests.support.patience import eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=10)]
@@ -87,6 +96,7 @@ ERRANDS = WorkTable(
             Status.STOPPED: frozenset(),
         }
     ),
+    family=FAMILY,
 )
 
 
@@ -129,16 +139,17 @@ class Errand:
             await workflow.sleep(0.05)
 
 
-# ---- the registration
+# ---- the one object
 
 
 class ErrandFamily(WorkFamily[WorkRow]):
-    def __init__(self) -> None:
-        super().__init__("errands", ERRANDS, WorkRow, FAMILY)
+    name, kind, row = "errands", ERRANDS, WorkRow
+    workflows: ClassVar = {FAMILY: Errand}
+    queue: ClassVar = f"errands-{uuid.uuid4().hex}"
 
     @override
-    def workflow_id(self, row: WorkRow) -> str:
-        return FAMILY.workflow_id(row.id)
+    def activities(self, parts: Parts) -> Activities:
+        return {Queue.AUTOMATION: [Steps(parts.database).take]}
 
     @override
     async def restart(self, work: UnitOfWork, row: WorkRow, found: Execution | None) -> None:
@@ -158,9 +169,16 @@ class ErrandFamily(WorkFamily[WorkRow]):
 
 @dataclass(frozen=True, slots=True)
 class Errands:
-    database: Database
-    client: Client
-    queue: str
+    parts: Parts
+    registrations: Registrations
+
+    @property
+    def database(self) -> Database:
+        return self.parts.database
+
+    @property
+    def client(self) -> Client:
+        return self.parts.client
 
     async def accept(self, errand_id: UUID | None = None) -> UUID:
         errand_id = errand_id or new_id()
@@ -184,14 +202,13 @@ class Errands:
         async with self.database.transaction() as work:
             taken = delete(outbox).where(outbox.c.workspace_id == WORKSPACE).returning(outbox)
             rows = sorted(await work.rows(taken), key=lambda row: row.id)
-        routes = {FAMILY: Route("Errand", self.queue)}  # type: ignore[arg-type]  # any queue
-        deliveries = ExecutionDeliveries(self.client, routes).by_intent()
+        deliveries = ExecutionDeliveries(self.client, routes_of([ErrandFamily])).by_intent()
         for row in rows if not lose else ():
             await deliveries[Intent(row.intent)](row)
         return [row.intent for row in rows]
 
     async def sweep(self) -> dict[str, int]:
-        families = [ErrandFamily()]
+        families = self.registrations.families
         reconciler = Reconciler(self.database, self.client, families, grace=timedelta())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
@@ -204,6 +221,12 @@ class Errands:
         await eventually(reached, what=f"errand {errand_id} as {status}")
         return await self.row(errand_id)
 
+    async def end(self, errand_id: UUID) -> str:
+        """The end of its row, as an execution asks for it that finds the row closed."""
+        activities = self.registrations.activities[Queue.AUTOMATION]
+        (read_end,) = (each for each in activities if each.__name__ == "read_end")
+        return str(await read_end(FAMILY.workflow_id(errand_id)))
+
     def execution(self, errand_id: UUID) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(FAMILY.workflow_id(errand_id))
 
@@ -214,15 +237,18 @@ async def errands(own_database: Database, temporal: WorkflowEnvironment) -> Asyn
     async with own_database.transaction() as work:
         await work.execute(CreateTable(ERRAND, if_not_exists=True))
         await work.execute(delete(ERRAND))
-    yield Errands(own_database, temporal.client, f"errands-{uuid.uuid4().hex}")
+    async with OutboundClient(OutboundPolicy.from_entries(())) as outbound:
+        store = ObjectStore("memory://")
+        parts = Parts(own_database, temporal.client, outbound, KEYS, store, PERIODS, RUNNING_CAP)
+        yield Errands(parts, registrations_of(parts, [ErrandFamily]))
 
 
 def worker(errands: Errands) -> Worker:
     return Worker(
         errands.client,
-        task_queue=errands.queue,
-        workflows=[Errand],
-        activities=[Steps(errands.database).take],
+        task_queue=ErrandFamily.queue,
+        workflows=workflows_of([ErrandFamily]),
+        activities=errands.registrations.activities[Queue.AUTOMATION],
         workflow_runner=UnsandboxedWorkflowRunner(),
     )
 
@@ -231,10 +257,15 @@ async def test_it_is_accepted_started_and_finished(errands: Errands) -> None:
     errand_id = await errands.accept()
     await errands.accept(errand_id)
     assert (await errands.row(errand_id)).status == Status.WANTED
+    assert await errands.end(errand_id) == CLOSED, "it is open"
+    async with errands.database.transaction() as work:
+        (shown,) = await open_work(work, ERRAND.metadata)
+    assert (shown.kind, shown.status, shown.count) == ("errand", Status.WANTED, 1)
     async with worker(errands):
         assert await errands.intents() == ["start"]
         row = await errands.until(errand_id, Status.DONE)
     assert (row.steps, row.error) == (3, None)
+    assert await errands.end(errand_id) == Status.DONE
     assert row.created_at <= row.completed_at
     assert await errands.sweep() == {
         "errands_restarted": 0,

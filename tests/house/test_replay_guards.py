@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from cli.families.registry import WORKFLOWS
 from tests.house.source import calls, dotted, files, place, tree
 from tests.support.fingerprints import ROOT, fingerprints
-from workflows.registry import WORKFLOWS
 
 HISTORIES = ROOT / "temporal" / "histories"
 

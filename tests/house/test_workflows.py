@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.families.registry import WORKFLOWS
 from tests.house.source import SRC, attributes, calls, dotted, files, place, tree
-from workflows.registry import WORKFLOWS
 
 UNDETERMINED = re.compile(
     r"datetime\.(datetime|date)\.(now|utcnow|today)|time\.\w+|random\.\w+|secrets\.\w+"
@@ -63,8 +63,8 @@ def _policies() -> set[str]:
 
 def test_every_activity_is_registered_with_a_worker() -> None:
     written = {name for path in files("activities") for name in _activities(path)}
-    process = SRC / "cli" / "worker_activities.py"
-    named = {name.rpartition(".")[2] for name, _ in attributes(process)}
+    registered = files("cli/families")
+    named = {name.rpartition(".")[2] for path in registered for name, _ in attributes(path)}
     # What a class lists itself counts, since the worker asks such a class for its list.
     named |= {name for path in files("activities") for name in _listed(path)}
     assert written

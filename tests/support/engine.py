@@ -13,9 +13,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from activities.deliveries.push.web_push import WebPush
-from activities.maintenance.retention import Periods
+from activities.parts import Parts, Periods
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
-from cli.worker_process import Parts, running_workers
+from cli.worker_process import running_workers
 from models.automation.automation_runs import commands as runs
 from models.automation.automation_runs import queries as run_queries
 from models.automation.automation_runs.rules import OPEN_RUN

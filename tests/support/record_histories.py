@@ -19,11 +19,12 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
+from cli.families.job_families import JOB_FAMILIES
 from cli.replay.golden import golden
 from models.messages.jobs.commands import accept_job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
-from runtime.families import JOB_FAMILIES, Family, Queue
+from runtime.families import Family, Queue
 from runtime.ids import new_id
 from runtime.outbound.mail_server import MailServer
 from tests.support.action_stories import ACTION_STORIES
@@ -346,7 +347,7 @@ async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
 async def recorder(*extra: str, mail: MailServer | None = None) -> AsyncIterator[Engine]:
     """An engine on servers of the recorder's own; `extra` as `dev_server` takes it."""
     families = {family: Recorded() for family in JOB_FAMILIES}
-    counting = patch("cli.worker_activities.job_families", lambda *_: families)
+    counting = patch("cli.families.jobs.chunks_of", lambda _: families)
     with counting, migrated_database("recorder") as url:
         database = Database(url)
         async with (

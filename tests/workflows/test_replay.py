@@ -9,12 +9,12 @@ from temporalio.client import WorkflowHistory
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
 
+from cli.families.registry import WORKFLOWS
 from runtime.families import Family
 from runtime.payload_converter import data_converter
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
-from workflows.registry import WORKFLOWS
 from workflows.sandbox import workflow_runner
 
 HISTORIES = sorted((ROOT / "temporal" / "histories").glob("*.json"))

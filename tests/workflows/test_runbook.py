@@ -14,8 +14,8 @@ from sqlalchemy import delete, insert, update
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
+from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, give_up_waiting

@@ -2,9 +2,9 @@
 
 import re
 
+from cli.families.registry import ROUTES
 from runtime.families import Family
 from tests.support.fingerprints import ROOT
-from workflows.registry import ROUTES
 
 _ID = re.compile(r"`([a-z-]+)/[^`]+`")
 

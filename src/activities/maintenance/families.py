@@ -1,22 +1,25 @@
-"""The facts the reconciler must know of a family of durable work; each registers one of these."""
+"""A family of durable work: the table of its rows, its workflows, activities and repairs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from sqlalchemy import Select, select
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from activities.maintenance.executions import Execution
+from activities.parts import Parts
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from runtime.database import Database, UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
 
 MOST_RESTARTS = 3
 """Executions of a row that may end one after the other without closing it."""
+
+Activities = Mapping[Queue, Sequence[Callable[..., Any]]]
 
 Extra = Callable[[], Awaitable[int]]
 """A further repair of a family; gives how often it was made."""
@@ -76,23 +79,39 @@ def next_restart(found: Execution | None) -> int:
 class WorkFamily(Generic[RowT]):
     """A family whose rows are started, executed and closed the plain way; others override.
 
-    `row` is the class whose attributes are the columns that `rows` selects.
+    Everything that the platform does with a family follows from this (`cli/families`).
     """
 
-    def __init__(self, name: str, kind: WorkTable, row: type[RowT], *families: Family) -> None:
-        """`families` are those whose executions have their rows in the table."""
-        self.name = name
-        self.kind = kind
-        self.row = row
-        self.families = families
+    name: str
+    """The first part of what its repairs are counted as."""
+    kind: WorkTable
+    row: type[RowT]
+    """The class whose attributes are the columns that `rows` selects."""
+    workflows: ClassVar[Mapping[Family, type[Any]]]
+    """The workflow of each name whose executions have their rows in the table."""
+    children: ClassVar[Sequence[type[Any]]] = ()
+    """The workflows that those start as parts of themselves."""
+    queue: ClassVar[Queue] = Queue.AUTOMATION
+    """The queue of the tasks of its workflows."""
+
+    @classmethod
+    def of(cls, parts: Parts) -> Self:
+        """The family in a process with these parts."""
+        del parts
+        return cls()
+
+    def activities(self, parts: Parts) -> Activities:
+        """The activities that its workflows execute, by queue."""
+        raise NotImplementedError
 
     def rows(self) -> Select[Any]:
         """The rows to look at, with the columns that the other methods need."""
         return select(self.kind.table)
 
     def workflow_id(self, row: RowT) -> str:
-        """The id of a row's execution."""
-        raise NotImplementedError
+        """The id of a row's execution: mostly of the one name that the family has, and the row."""
+        (family,) = self.workflows
+        return family.workflow_id(row.id)
 
     def abandoned(self, row: RowT) -> str | None:
         """The reason an open row is awaited no longer, and is then cancelled; mostly None."""

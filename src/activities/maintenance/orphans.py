@@ -21,7 +21,7 @@ async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]
     A row that closed within the grace is left: its execution may be about to end by itself. Gives
     how many were terminated, by the name of the family.
     """
-    known = {value.value: family for family in families for value in family.families}
+    known = {name.value: family for family in families for name in family.workflows}
     terminated = dict.fromkeys((family.name for family in families), 0)
     started_before = (activity.info().started_time - context.grace).isoformat()
     query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"

@@ -1,6 +1,6 @@
 """The reconciler: rows and executions that drifted apart are brought together (promise I7).
 
-It knows families of work by registration (`families.WorkFamily`). Temporal is asked about each open
+It knows families of work as `families.WorkFamily`. Temporal is asked about each open
 row by `describe`, which is strongly consistent; the row under its lock decides.
 """
 

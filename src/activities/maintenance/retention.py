@@ -1,12 +1,12 @@
 """Removes expired rows: one bounded batch in one transaction per activity call."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from activities.parts import Periods
 from models.automation.action_runs.purge import purge_action_runs
 from models.automation.automation_runs.purge import purge_runs
 from models.automation.webhooks.purge import purge_receipts
@@ -30,7 +30,6 @@ from models.workspace.legacy_imports.purge import purge_legacy_imports
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
-from runtime.settings import Settings
 
 _MARGIN = timedelta(hours=1)
 """More than promised, for clocks that differ and for who begins to restore at the last moment."""
@@ -47,25 +46,6 @@ class Expired(StrEnum):
     REQUEST_LOGS = "request logs"
     JOBS = "jobs"
     RUNS = "runs"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Periods:
-    """The times things are kept: after their deletion, their call or their end."""
-
-    trash: timedelta
-    request_logs: timedelta
-    runs: timedelta
-    jobs: timedelta = timedelta(days=30)
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Periods":
-        """The periods the operator chose."""
-        return cls(
-            trash=timedelta(days=settings.trash_days),
-            request_logs=timedelta(days=settings.request_log_days),
-            runs=timedelta(days=settings.run_days),
-        )
 
 
 class RetentionActivities:

@@ -16,11 +16,11 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from typing_extensions import override
 
 from activities.database_errors import FinalErrorInterceptor
+from cli.families.registry import registrations_of
 from cli.memory_limit import bound_memory
 from cli.quarantine import messages
 from cli.quarantine.messages import Pipe, receive
 from cli.shutdown import background
-from cli.worker_activities import registrations_of
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime import steps

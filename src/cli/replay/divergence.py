@@ -24,10 +24,10 @@ from temporalio.worker import (
 )
 from typing_extensions import override
 
+from cli.families.registry import WORKFLOWS
 from cli.replay.conversion import replay_converter
 from cli.replay.steps import Step, given_steps, recorded_steps
 from cli.replay.verdicts import BUILD_ID, quiet_runtime
-from workflows.registry import WORKFLOWS
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
 

@@ -11,11 +11,11 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
+from cli.families.registry import WORKFLOWS
 from cli.replay.conversion import replay_converter
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.steps import event_name
 from runtime.families import Queue
-from workflows.registry import WORKFLOWS
 from workflows.sandbox import workflow_runner
 
 _ENDS = {

@@ -13,40 +13,14 @@ from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from runtime.database import UnitOfWork
 from runtime.errors import RateLimitedError
-from runtime.families import JOB_FAMILIES, Family
-
-_LONG = 2
-"""Half of the chunks of long work that a worker executes at once, so that others find room."""
+from runtime.families import Family
 
 RUNNING: Mapping[Family, int] = {
-    **dict.fromkeys(JOB_FAMILIES, _LONG),
-    Family.ACTION_RUN: 50,
-    Family.DATA_SOURCE_REFRESH: _LONG,
-    Family.OAUTH_EXCHANGE: 20,
-    Family.PROVIDER_CALL: 20,
-    Family.SPREADSHEET_IMPORT: _LONG,
+    family: family.bounds.running for family in Family if family.bounds.running is not None
 }
-"""Of automation runs the operator says how many, by `WORKSPACE_RUNNING_CAP`."""
-
-_FOLLOWS = frozenset(
-    {
-        Family.FIELD_CONVERSION,
-        Family.FIELD_INDEX,
-        Family.FIELD_REMOVAL,
-        Family.OAUTH_REVOCATION,
-        Family.RECOMPUTATION,
-    }
-)
-"""Jobs that a change brings with it, which is bounded itself: refusing them would refuse it."""
-
 OPEN: Mapping[Family, int] = {
-    **dict.fromkeys((family for family in JOB_FAMILIES if family not in _FOLLOWS), 100),
-    Family.ACTION_RUN: 1_000,
-    Family.DATA_SOURCE_REFRESH: 1_000,
-    Family.LEGACY_IMPORT: 20,
-    Family.SPREADSHEET_IMPORT: 100,
+    family: family.bounds.open for family in Family if family.bounds.open is not None
 }
-"""Of legacy imports, which belong to no workspace, so many of a user."""
 
 
 class TooMuchOpenError(RateLimitedError):

@@ -1,7 +1,6 @@
 """The workflows of jobs: one type per family, so that operators can tell them apart."""
 
 import asyncio
-from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -9,7 +8,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from activities.jobs.transactions import DONE, FAILED, MORE, JobActivities
     from models.messages.jobs.rules import JobStatus
-    from runtime.families import Family, Queue
+    from runtime.families import Queue
     from workflows.endings import end_as_row
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
@@ -225,26 +224,3 @@ class WorkspaceDraft:
     @workflow.run
     async def run(self, job_id: str) -> str:
         return await _finish(job_id, Queue.IO)
-
-
-JOB_WORKFLOWS: dict[Family, type[Any]] = {
-    Family.CHANGE_APPLICATION: ChangeApplication,
-    Family.CHANGE_PLAN: ChangePlan,
-    Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
-    Family.DATA_SOURCE_REVERSAL: DataSourceReversal,
-    Family.DATABASE_DUPLICATE: DatabaseDuplicate,
-    Family.EXPORT: Export,
-    Family.FIELD_CONVERSION: FieldConversion,
-    Family.FIELD_INDEX: FieldIndex,
-    Family.FIELD_REMOVAL: FieldRemoval,
-    Family.FORM_IMPORT: FormImport,
-    Family.MOUNT_SYNC: MountSync,
-    Family.PROVIDER_CALL: ProviderCall,
-    Family.OAUTH_EXCHANGE: OAuthExchange,
-    Family.OAUTH_REVOCATION: OAuthRevocation,
-    Family.RECOMPUTATION: Recomputation,
-    Family.RESOURCE_IMPORT: ResourceImport,
-    Family.WORKSPACE_EXPORT: WorkspaceExport,
-    Family.STARTER_SEED: StarterSeed,
-    Family.WORKSPACE_DRAFT: WorkspaceDraft,
-}

@@ -16,8 +16,8 @@ from activities.action_runs import steps as action_steps
 from activities.action_runs.steps import ActionSteps, Attempt
 from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import Effects
-from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.reconciler import Reconciler
+from cli.families.action_runs import ActionRuns
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.execution import ActionRunHeader, load_header
 from models.automation.action_runs.purge import purge_action_runs

@@ -10,6 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Replayer
 
 from activities.automation_runs.transactions import AutomationRunActivities
+from cli.families.registry import WORKFLOWS
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
 from runtime.database import Database
@@ -22,7 +23,6 @@ from tests.support.postgres import migrated_database
 from tests.support.run_rows import states
 from tests.support.temporal import dev_server
 from tests.support.waits import event
-from workflows.registry import WORKFLOWS
 from workflows.sandbox import workflow_runner
 
 pytestmark = pytest.mark.takes(seconds=20)

@@ -8,8 +8,8 @@ from sqlalchemy import update
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.deliveries import Deliveries
 from activities.maintenance.reconciler import Reconciler
+from cli.families.deliveries import Deliveries
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries

@@ -9,8 +9,8 @@ from sqlalchemy import delete, select
 from temporalio.client import Client as Temporal
 
 from activities.maintenance.executions import describe_execution
-from activities.maintenance.legacy_imports import LegacyImports
 from activities.maintenance.reconciler import Reconciler
+from cli.families.legacy_imports import LegacyImports
 from models.workspace.legacy_imports.commands import decisions, recovery
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from models.workspace.legacy_imports.tables import legacy_import_run

@@ -14,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.schedules.fires import FireCall, ScheduleFires
 from activities.schedules.schedules import Schedules
+from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role
 from models.core.schedules.timetables import due_run_id
 from models.people.workspaces.commands import delete_workspace
@@ -26,7 +27,6 @@ from tests.support.patience import eventually
 from tests.support.schedules import SELDOM, handle_of, until_schedule
 from tests.support.sources import Source, goods, make_source
 from tests.support.spaces import Space
-from workflows.registry import SCHEDULED
 
 pytestmark = pytest.mark.takes(seconds=20)
 

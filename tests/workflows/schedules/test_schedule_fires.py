@@ -16,6 +16,7 @@ from temporalio.common import SearchAttributeKey
 
 from activities.schedules.fires import FireCall, ScheduleFires
 from activities.schedules.schedules import Schedules
+from cli.families.registry import SCHEDULED
 from models.automation.automation_runs import scheduled_runs
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.previews import preview_stored
@@ -43,7 +44,6 @@ from tests.support.schedules import (
     until_runs,
     until_schedule,
 )
-from workflows.registry import SCHEDULED
 
 pytestmark = pytest.mark.takes(seconds=30)
 

@@ -19,6 +19,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.schedules.schedules import Schedules
+from cli.families.registry import SCHEDULED
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import (
     CreateAutomation,
@@ -47,7 +48,6 @@ from tests.support.schedules import (
     until_schedule,
 )
 from tests.support.spaces import make_space
-from workflows.registry import SCHEDULED
 
 pytestmark = pytest.mark.takes(seconds=20)
 

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
-from activities.maintenance.time_entries import TimeEntries
+from cli.families.time_entries import TimeEntries
 from models.core.base import Id
 from models.data.time_entries.commands.changes import delete_entry
 from models.data.time_entries.rules.kinds import EntryStatus

@@ -2,7 +2,7 @@
 
 from sqlalchemy import update
 
-from activities.maintenance.deliveries import Deliveries
+from cli.families.deliveries import Deliveries
 from models.core.lifecycle.suspects import suspect, suspected
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel

@@ -1,14 +1,17 @@
-"""Action runs for the reconciler: runs that a node asked for end with it."""
+"""Runs of actions, as a family of work: a run that a node asked for ends with its node."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, and_, select
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
+from activities.action_runs.steps import ActionSteps
+from activities.action_runs.transactions import ActionRunActivities
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     SweepContext,
     Verdict,
@@ -16,6 +19,7 @@ from activities.maintenance.families import (
     WorkRow,
     next_restart,
 )
+from activities.parts import Parts
 from models.automation.action_runs.acceptance import start_request
 from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import abandon
@@ -26,7 +30,8 @@ from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.action_runs.action_run import ActionRun
 
 _RUN = automation_run.c.id == action_run.c.automation_run_id
 _NODE = and_(
@@ -48,8 +53,14 @@ class RunRow(WorkRow, Protocol):
 class ActionRuns(WorkFamily[RunRow]):
     """Runs of actions, asked for by a person or by a node of an automation run."""
 
-    def __init__(self) -> None:
-        super().__init__("action_runs", ACTION_RUNS, RunRow, Family.ACTION_RUN)
+    name, kind, row = "action_runs", ACTION_RUNS, RunRow
+    workflows: ClassVar = {Family.ACTION_RUN: ActionRun}
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        steps = ActionSteps(parts.database, parts.writes, parts.effects)
+        runs = ActionRunActivities(parts.database, steps)
+        return {Queue.AUTOMATION: runs.all(), Queue.IO: [runs.step]}
 
     @override
     def rows(self) -> Select[Any]:
@@ -63,10 +74,6 @@ class ActionRuns(WorkFamily[RunRow]):
             automation_run.c.status.label("run_status"),
             node_run.c.status.label("node_status"),
         ).select_from(action_run.outerjoin(automation_run, _RUN).outerjoin(node_run, _NODE))
-
-    @override
-    def workflow_id(self, row: RunRow) -> str:
-        return Family.ACTION_RUN.workflow_id(row.id)
 
     @override
     def abandoned(self, row: RunRow) -> str | None:

@@ -1,33 +1,46 @@
-"""Runs of data sources for the reconciler: what is staged of them is in our rows."""
+"""Runs of data sources, as a family of work: what is staged of them is in our rows."""
+
+from typing import ClassVar
 
 from typing_extensions import override
 
+from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     SweepContext,
     WorkFamily,
     next_restart,
 )
+from activities.parts import Parts
 from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.endings import abandon_run
 from models.sources.data_source_runs.rules import DataSourceRunStatus, family_of
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
+from workflows.data_source_runs.spreadsheet_import import SpreadsheetImport
 
 
 class DataSourceRuns(WorkFamily[DataSourceRun]):
     """Refreshes of data sources and imports of spreadsheets."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "data_source_runs",
-            DATA_SOURCE_RUNS,
-            DataSourceRun,
-            *(Family.DATA_SOURCE_REFRESH, Family.SPREADSHEET_IMPORT),
-        )
+    name, kind, row = "data_source_runs", DATA_SOURCE_RUNS, DataSourceRun
+    workflows: ClassVar = {
+        Family.DATA_SOURCE_REFRESH: DataSourceRefresh,
+        Family.SPREADSHEET_IMPORT: SpreadsheetImport,
+    }
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        steps = DataSourceRunActivities(parts.database, parts.store, parts.fetchers)
+        return {
+            Queue.IO: [steps.fetch],
+            Queue.BULK: [steps.stage, steps.apply, steps.close],
+        }
 
     @override
     def workflow_id(self, row: DataSourceRun) -> str:

@@ -1,14 +1,18 @@
-"""Legacy import runs for the reconciler: where each of them is stands in its rows."""
+"""Legacy import runs, as a family of work: where each of them is stands in its rows."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, select
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
+from activities.legacy_imports.bundles import BundleActivities
+from activities.legacy_imports.transactions import LegacyImportTransactions
+from activities.legacy_imports.workspaces import WorkspaceActivities
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     SweepContext,
     Verdict,
@@ -16,6 +20,7 @@ from activities.maintenance.families import (
     WorkRow,
     next_restart,
 )
+from activities.parts import Parts
 from models.workspace.legacy_imports.commands.executions import (
     signal_execution,
     start_execution,
@@ -25,7 +30,9 @@ from models.workspace.legacy_imports.commands.steps import abandon
 from models.workspace.legacy_imports.rules import WAITING
 from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.legacy_imports.import_workspace import ImportWorkspace
+from workflows.legacy_imports.legacy_import import LegacyImport
 
 _run = legacy_import_run.c
 
@@ -39,8 +46,19 @@ class RunRow(WorkRow, Protocol):
 class LegacyImports(WorkFamily[RunRow]):
     """Runs that may wait for weeks, and whose ends may be taken back by another execution."""
 
-    def __init__(self) -> None:
-        super().__init__("legacy_imports", LEGACY_IMPORTS, RunRow, Family.LEGACY_IMPORT)
+    name, kind, row = "legacy_imports", LEGACY_IMPORTS, RunRow
+    workflows: ClassVar = {Family.LEGACY_IMPORT: LegacyImport}
+    children = (ImportWorkspace,)
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        transactions = LegacyImportTransactions(parts.database, parts.keys)
+        bundles = BundleActivities(parts.database, parts.store)
+        workspaces = WorkspaceActivities(parts.database, parts.store, parts.keys)
+        return {
+            Queue.AUTOMATION: transactions.all(),
+            Queue.BULK: [*bundles.all(), workspaces.work_on],
+        }
 
     @override
     def rows(self) -> Select[Any]:

@@ -1,6 +1,6 @@
-"""Jobs for the reconciler: what one that died has done is taken back."""
+"""Jobs, as a family of work: what one that died has done is taken back."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from sqlalchemy import Select, select
 from temporalio import activity
@@ -10,18 +10,21 @@ from activities.jobs.transactions import DONE, MORE, JobActivities
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     SweepContext,
     WorkFamily,
     WorkRow,
     next_restart,
 )
+from activities.parts import Parts
+from cli.families.job_families import JOB_FAMILIES, chunks_of
 from models.core.base import Id
 from models.messages.jobs.commands import hold_job, record_failure, start_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import JOBS, job
 from runtime.database import UnitOfWork
-from runtime.families import JOB_FAMILIES, Family
+from runtime.families import Family, Queue
 
 
 class JobRow(WorkRow, Protocol):
@@ -34,9 +37,23 @@ class JobRow(WorkRow, Protocol):
 class Jobs(WorkFamily[JobRow]):
     """Jobs of every family."""
 
+    name, kind, row = "jobs", JOBS, JobRow
+    workflows: ClassVar = {name: family.workflow for name, family in JOB_FAMILIES.items()}
+
     def __init__(self, jobs: JobActivities) -> None:
-        super().__init__("jobs", JOBS, JobRow, *JOB_FAMILIES)
         self._jobs = jobs
+
+    @override
+    @classmethod
+    def of(cls, parts: Parts) -> Self:
+        return cls(JobActivities(parts.database, chunks_of(parts)))
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        return {
+            Queue.IO: [self._jobs.advance_job],
+            Queue.BULK: [self._jobs.advance_job, self._jobs.undo_job],
+        }
 
     @override
     def rows(self) -> Select[Any]:

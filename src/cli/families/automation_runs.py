@@ -1,17 +1,23 @@
-"""Automation runs for the reconciler: slots, callers, deadlocks and lost signals too."""
+"""Runs of automations, as a family of work: with slots, callers, deadlocks and lost signals."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, and_, exists, select
 from temporalio import activity
 from typing_extensions import override
 
+from activities.action_runs.nodes import ActionNodeActivities
+from activities.automation_runs.loops import LoopActivities
+from activities.automation_runs.outside_nodes import OutsideNodes
+from activities.automation_runs.transactions import AutomationRunActivities
+from activities.automation_runs.waits import WaitActivities
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     Extra,
     SweepContext,
@@ -21,6 +27,7 @@ from activities.maintenance.families import (
     next_restart,
 )
 from activities.maintenance.lost_signals import resend_signals
+from activities.parts import Parts
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs import deadlocks, execution, slots, suspension
@@ -30,7 +37,9 @@ from models.automation.automation_runs.start_intents import append_restart, appe
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.automation_runs.automation_run import AutomationRun
+from workflows.automation_runs.loop_chunk import LoopChunk
 
 _ENDS = {
     EndKind.CANCELLED: RunStatus.CANCELLED,
@@ -64,8 +73,25 @@ class RunRow(WorkRow, Protocol):
 class AutomationRuns(WorkFamily[RunRow]):
     """Runs of automations."""
 
-    def __init__(self) -> None:
-        super().__init__("automation_runs", AUTOMATION_RUNS, RunRow, Family.AUTOMATION_RUN)
+    name, kind, row = "automation_runs", AUTOMATION_RUNS, RunRow
+    workflows: ClassVar = {Family.AUTOMATION_RUN: AutomationRun}
+    children = (LoopChunk,)
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        database, runs = parts.database, parts.runs
+        transactions = AutomationRunActivities(
+            database, runs, parts.writes, parts.starts, parts.run_limit
+        )
+        return {
+            Queue.AUTOMATION: [
+                *transactions.all(),
+                *LoopActivities(database, runs).all(),
+                *WaitActivities(database, runs).all(),
+                *ActionNodeActivities(database, runs).all(),
+            ],
+            Queue.IO: OutsideNodes(database, runs, parts.effects).all(),
+        }
 
     @override
     def rows(self) -> Select[Any]:
@@ -78,10 +104,6 @@ class AutomationRuns(WorkFamily[RunRow]):
             _NO_LONGER_AWAITED.label("no_longer_awaited"),
             _ACTION_ENDED.label("action_ended"),
         ).where(~_IN_LINE)
-
-    @override
-    def workflow_id(self, row: RunRow) -> str:
-        return Family.AUTOMATION_RUN.workflow_id(row.id)
 
     @override
     def abandoned(self, row: RunRow) -> str | None:

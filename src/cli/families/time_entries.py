@@ -1,6 +1,6 @@
-"""Countdowns and pomodoros for the reconciler: each has an execution that ends it on time."""
+"""Countdowns and pomodoros, as a family of work: an execution ends each of them on time."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, func, select
 from temporalio.client import WorkflowExecutionStatus
@@ -10,17 +10,21 @@ from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     MOST_RESTARTS,
     AbnormalEnd,
+    Activities,
     SweepContext,
     Verdict,
     WorkFamily,
     WorkRow,
     next_restart,
 )
+from activities.parts import Parts
+from activities.time_entries.timers import TimerActivities
 from models.data.time_entries.commands.ending import give_up, start_again
 from models.data.time_entries.commands.writes import signal_execution
 from models.data.time_entries.tables import TIME_ENTRIES, time_entry
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.time_entries.timer_due import TimerDue
 
 _entry = time_entry.c
 
@@ -34,18 +38,18 @@ class EntryRow(WorkRow, Protocol):
 class TimeEntries(WorkFamily[EntryRow]):
     """Entries that end by themselves. Somebody who stops the execution does not stop the clock."""
 
-    def __init__(self) -> None:
-        super().__init__("time_entries", TIME_ENTRIES, EntryRow, Family.TIMER_DUE)
+    name, kind, row = "time_entries", TIME_ENTRIES, EntryRow
+    workflows: ClassVar = {Family.TIMER_DUE: TimerDue}
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        return {Queue.AUTOMATION: [TimerActivities(parts.database).end_when_due]}
 
     @override
     def rows(self) -> Select[Any]:
         overdue = func.coalesce(_entry.due_at < func.now(), False).label("overdue")
         columns = (_entry.id, _entry.workspace_id, _entry.status, overdue)
         return select(*columns).where(TIME_ENTRIES.executed)
-
-    @override
-    def workflow_id(self, row: EntryRow) -> str:
-        return Family.TIMER_DUE.workflow_id(row.id)
 
     @override
     def judge(self, row: EntryRow, found: Execution | None) -> Verdict:

@@ -1,14 +1,20 @@
-"""Deliveries for the reconciler: what is attempted has an execution, and nothing waits for ever."""
+"""Deliveries, as a family of work: what is attempted has an execution, and none waits for ever."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, select
 from typing_extensions import override
 
+from activities.deliveries.attempts import DeliveryActivities
+from activities.deliveries.channels import Channel
+from activities.deliveries.mails import MailChannel
+from activities.deliveries.pushes import PushChannel
+from activities.deliveries.webhooks import WebhookChannel
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import (
     AbnormalEnd,
+    Activities,
     EndKind,
     Extra,
     SweepContext,
@@ -16,6 +22,7 @@ from activities.maintenance.families import (
     WorkRow,
     next_restart,
 )
+from activities.parts import Parts
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.messages.deliveries.commands import close_execution, request_of
@@ -23,7 +30,8 @@ from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.starts import expire_deliveries
 from models.messages.deliveries.tables import DELIVERIES, delivery
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import Family, Queue
+from workflows.deliveries.delivery import Delivery
 
 
 class DeliveryRow(WorkRow, Protocol):
@@ -37,8 +45,16 @@ class DeliveryRow(WorkRow, Protocol):
 class Deliveries(WorkFamily[DeliveryRow]):
     """Deliveries of every channel."""
 
-    def __init__(self) -> None:
-        super().__init__("deliveries", DELIVERIES, DeliveryRow, Family.DELIVERY)
+    name, kind, row = "deliveries", DELIVERIES, DeliveryRow
+    workflows: ClassVar = {Family.DELIVERY: Delivery}
+
+    @override
+    def activities(self, parts: Parts) -> Activities:
+        attempts = DeliveryActivities(parts.database, _channels(parts))
+        return {
+            Queue.AUTOMATION: [attempts.close_cancelled_delivery],
+            Queue.IO: [attempts.attempt_delivery],
+        }
 
     @override
     def rows(self) -> Select[Any]:
@@ -68,6 +84,15 @@ class Deliveries(WorkFamily[DeliveryRow]):
     @override
     def extras(self, context: SweepContext) -> Mapping[str, Extra]:
         return {"deliveries_expired": lambda: _expire(context)}
+
+
+def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
+    """The channels by which deliveries leave; a channel adds its registration here."""
+    return {
+        DeliveryChannel.MAIL: MailChannel(parts.mail),
+        DeliveryChannel.WEBHOOK: WebhookChannel(parts.outbound, parts.keys),
+        DeliveryChannel.PUSH: PushChannel(parts.keys, parts.pushers),
+    }
 
 
 async def _expire(context: SweepContext) -> int:
