@@ -2,6 +2,8 @@
 
 import re
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from ipaddress import IPv4Address, ip_address
 from urllib.parse import urlsplit
@@ -42,6 +44,16 @@ saving: ContextVar[OutboundPolicy | None] = ContextVar("saving", default=None)
 
 None when it is called: then the connection itself is judged, after the name was resolved.
 """
+
+
+@contextmanager
+def saving_by(policy: OutboundPolicy) -> Iterator[None]:
+    """Judge what is saved while the block runs."""
+    token = saving.set(policy)
+    try:
+        yield
+    finally:
+        saving.reset(token)
 
 
 def url_problem(text: str) -> str | None:

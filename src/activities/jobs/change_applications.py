@@ -6,19 +6,23 @@ from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.messages.jobs.tables import Job
 from models.workspace.changes.commands.application import apply_next, stop_applying
+from runtime.callable_urls import saving_by
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
+from runtime.outbound_policy import OutboundPolicy
 
 
 class ChangeApplications(Chunks):
     """Carries out one operation in each transaction, together with what becomes of it."""
 
-    def __init__(self, keys: KeyRing) -> None:
+    def __init__(self, keys: KeyRing, policy: OutboundPolicy) -> None:
         self._keys = keys
+        self._policy = policy
 
     @override
     async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
-        return await apply_next(work, job, self._keys)
+        with saving_by(self._policy):
+            return await apply_next(work, job, self._keys)
 
     @override
     async def undo(self, work: UnitOfWork, job: Job) -> bool:

@@ -37,7 +37,8 @@ class JobFamily:
 
 JOB_FAMILIES: Mapping[Family, JobFamily] = {
     Family.CHANGE_APPLICATION: JobFamily(
-        job.ChangeApplication, lambda parts: ChangeApplications(parts.keys)
+        job.ChangeApplication,
+        lambda parts: ChangeApplications(parts.keys, parts.outbound.policy),
     ),
     Family.CHANGE_PLAN: JobFamily(
         job.ChangePlan, lambda parts: ChangePlans(parts.keys, parts.language_model)

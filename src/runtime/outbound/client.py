@@ -68,7 +68,7 @@ class OutboundClient:
         tls: ssl.SSLContext | None = None,
         http2: bool = False,
     ) -> None:
-        self._policy = policy
+        self.policy = policy
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
         self._pool = httpcore2.AsyncConnectionPool(
@@ -100,8 +100,8 @@ class OutboundClient:
         Raises OutboundBlockedError, and ConnectionFailedError for a name that has none.
         """
         try:
-            async with asyncio.timeout(self._policy.connect_seconds):
-                return await permitted_addresses(self._resolver, self._policy, host, port)
+            async with asyncio.timeout(self.policy.connect_seconds):
+                return await permitted_addresses(self._resolver, self.policy, host, port)
         except (OSError, UnicodeError):  # of which a time-out is one
             raise ConnectionFailedError(host) from None
 
@@ -113,7 +113,7 @@ class OutboundClient:
         """
         hop = first_hop(request)
         reading = Reading(
-            min(request.max_bytes, self._policy.max_body_bytes),
+            min(request.max_bytes, self.policy.max_body_bytes),
             follows=request.follow_redirects,
             cuts=request.cut_body,
             sink=sink,
@@ -128,19 +128,19 @@ class OutboundClient:
             raise progress.late() from None
 
     async def _follow(self, hop: Hop, reading: Reading, progress: Progress) -> OutboundResponse:
-        for _ in range(self._policy.max_redirects + 1):
+        for _ in range(self.policy.max_redirects + 1):
             progress.host, progress.connected = hop.url.host, False
             answer = await self._exchange(hop, reading, progress)
             if isinstance(answer, OutboundResponse):
                 return answer
             hop = answer
-        raise TooManyRedirectsError(progress.host, self._policy.max_redirects)
+        raise TooManyRedirectsError(progress.host, self.policy.max_redirects)
 
     async def _exchange(
         self, hop: Hop, reading: Reading, progress: Progress
     ) -> OutboundResponse | Hop:
         try:
-            core = core_request(hop, self._policy, progress)
+            core = core_request(hop, self.policy, progress)
             response = await self._pool.handle_async_request(core)
             try:
                 return await self._answer(hop, response, reading)
@@ -152,13 +152,13 @@ class OutboundClient:
             httpcore2.ProtocolError,
             ssl.SSLError,
         ) as error:
-            raise failure(error, progress, self._policy) from None
+            raise failure(error, progress, self.policy) from None
 
     async def _answer(
         self, hop: Hop, response: httpcore2.Response, reading: Reading
     ) -> OutboundResponse | Hop:
         host = hop.url.host
-        check_headers(response, host, self._policy.max_header_bytes)
+        check_headers(response, host, self.policy.max_header_bytes)
         headers = _headers(response)
         location = headers.get("location") if reading.follows else None
         redirected = next_hop(hop, response.status, location)

@@ -21,7 +21,7 @@ from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from tests.contract.watching import checksum
 from tests.support.client import Client
-from tests.support.engine import PERIODS, Engine
+from tests.support.engine import PERIODS, Engine, graph, node
 from tests.support.items import children, make, read, refused, titles
 from tests.support.patience import eventually
 from tests.support.spaces import MakeSpace, Space
@@ -100,6 +100,24 @@ async def test_operations_build_on_each_other(client: Client, space: Space, engi
         "Other": None,
     }
     assert result["results"][1]["subjectId"] == database["targetId"]
+
+
+async def test_nothing_is_saved_that_calls_a_private_host(client: Client, space: Space) -> None:
+    request = {"kind": "http_request", "url": "http://10.0.0.1/"}
+    calls = graph(node("call", "http_request", url="http://10.0.0.1/"))
+    change = await propose(
+        client,
+        space,
+        {"kind": "create_automation", "ref": "calls", "input": {"label": "Call", "graph": calls}},
+        {"kind": "publish_automation", "input": {"automationId": {"ref": "calls"}}},
+        {
+            "kind": "create_action",
+            "input": {"label": "Call", "kind": "http_request", "config": request},
+        },
+    )
+    result = await apply(client, space, change, approveAll=True, approvedIndexes=[1])
+    assert statuses(result) == ["applied", "failed", "failed"]
+    assert all("private address" in one["error"] for one in result["results"][1:])
 
 
 async def test_what_is_at_stake_is_approved_first(client: Client, space: Space) -> None:
