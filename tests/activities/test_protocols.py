@@ -75,8 +75,20 @@ async def http(policy: OutboundPolicy, names: Resolver, host: str, port: int, _:
         await client.send(OutboundRequest(url=url(host, port)))
 
 
-async def sql(policy: OutboundPolicy, names: Resolver, host: str, port: int, path: Path) -> None:
+async def postgresql(
+    policy: OutboundPolicy, names: Resolver, host: str, port: int, path: Path
+) -> None:
     address = DatabaseAddress(ProviderName.POSTGRESQL, host, port, "x", "x", "off")
+    await ask(policy, names, address, path)
+
+
+async def mysql(policy: OutboundPolicy, names: Resolver, host: str, port: int, path: Path) -> None:
+    await ask(policy, names, DatabaseAddress(ProviderName.MYSQL, host, port, "x", "x", "off"), path)
+
+
+async def ask(
+    policy: OutboundPolicy, names: Resolver, address: DatabaseAddress, path: Path
+) -> None:
     query = DatabaseQuery(
         address, password="x", text="SELECT 1", params=(), seconds=5, max_rows=1, max_bytes=100
     )
@@ -117,7 +129,7 @@ async def push(policy: OutboundPolicy, names: Resolver, host: str, port: int, _:
         await WebPush(client, VAPID).push(message)
 
 
-PROTOCOLS = [http, sql, s3, sftp, smtp, push]
+PROTOCOLS = [http, postgresql, mysql, s3, sftp, smtp, push]
 
 
 @pytest.fixture(params=PROTOCOLS, ids=lambda one: one.__name__)
@@ -187,16 +199,20 @@ async def test_every_interface_of_the_machine_is_its_own(call: Call, tmp_path: P
 
 
 @pytest.mark.parametrize("second", ["127.0.0.1", "10.0.0.1"])
+@pytest.mark.parametrize("name", ["moves.example", "localhost"])
 async def test_a_name_that_moves_between_check_and_connection_leads_nowhere(
-    call: Call, second: str, tmp_path: Path
+    call: Call, name: str, second: str, tmp_path: Path
 ) -> None:
-    """It is looked up once, and the judged address is connected to: nobody listens at .2."""
+    """It is looked up once, and the judged address is connected to: nobody listens at .2.
+
+    A library that looks `localhost` up by itself would come to where the server listens.
+    """
     async with listening() as server:
-        names = Answers({"moves.example": [["127.0.0.2"], [second]]})
+        names = Answers({name: [["127.0.0.2"], [second]]})
         policy = OutboundPolicy.from_entries(["127.0.0.2"])
         with pytest.raises((OutboundError, ProviderProblem, SourceProblem)):
-            await call(policy, names, "moves.example", server.port, tmp_path)
-        assert names.lookups == ["moves.example"]
+            await call(policy, names, name, server.port, tmp_path)
+        assert names.lookups == [name]
         assert server.connections == 0
 
 
