@@ -32,6 +32,9 @@ _FINAL_CLASSES = frozenset({"21", "22", "23", "42", "44", "54"})
 _RACES = frozenset({"23503", "23505", "23P01"})
 """A row that another transaction wrote or removed meanwhile; a repetition sees it."""
 
+_REFUSALS = (DBAPIError, psycopg.Error, UnicodeEncodeError)
+"""Errors of the database and its driver, which has no bytes for half of a surrogate pair."""
+
 _Cause = psycopg.Error | None
 
 
@@ -52,6 +55,8 @@ def never_succeeds(error: BaseException, attempt: int = 1) -> bool:
 
     A race is lost once at most: the second attempt that a constraint refuses is the last one.
     """
+    if isinstance(error, UnicodeEncodeError):
+        return True
     cause = _cause(error)
     if cause is None:
         return False
@@ -80,7 +85,7 @@ def refusals() -> Iterator[None]:
     """Raise RefusedValueError for what never succeeds, where a row keeps why its work failed."""
     try:
         yield
-    except (DBAPIError, psycopg.Error) as error:
+    except _REFUSALS as error:
         if not never_succeeds(error, activity.info().attempt):
             raise
         log.exception("the database refuses a value")
@@ -100,11 +105,11 @@ class _Final(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> object:
         try:
             return await self.next.execute_activity(input)
-        except (DBAPIError, psycopg.Error) as error:
+        except _REFUSALS as error:
             if not never_succeeds(error, activity.info().attempt):
                 raise
             cause = _cause(error)
-            code = (cause and cause.sqlstate) or type(cause).__name__
+            code = (cause and cause.sqlstate) or type(cause or error).__name__
             # The code alone: the text of the database may quote the values (promise I8).
             raise ApplicationError(
                 f"The database refuses what is asked of it ({code}).",

@@ -68,10 +68,6 @@ async def test_the_database_itself_says_so(database: Database) -> None:
         async with database.transaction() as work:
             await work.execute(text('SELECT \'{"a": "\\u0000"}\'::jsonb'))
     assert never_succeeds(stored.value)
-    with pytest.raises(DBAPIError) as sent:
-        async with database.transaction() as work:
-            await work.execute(text("SELECT :given || 'x'"), {"given": "a\0"})
-    assert never_succeeds(sent.value), "the driver refuses it before it is sent"
 
 
 class Refusing(Database):
@@ -100,6 +96,21 @@ class Reached(ActivityInboundInterceptor):
     @override
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         return await input.fn(*input.args)
+
+
+@pytest.mark.parametrize("given", ["a\0", "a\ud800"])
+async def test_what_is_no_text_for_the_driver_is_not_repeated(
+    database: Database, given: str
+) -> None:
+    async def select() -> None:
+        async with database.transaction() as work:
+            await work.execute(text("SELECT :given || 'x'"), {"given": given})
+
+    passing = FinalErrorInterceptor().intercept_activity(Reached())
+    call = ExecuteActivityInput(fn=select, args=[], executor=None, headers={})
+    with pytest.raises(ApplicationError) as raised:
+        await ActivityEnvironment().run(passing.execute_activity, call)
+    assert raised.value.non_retryable
 
 
 SWEEPS = {"remove_orphaned_objects", "reconcile_schedules"}
