@@ -129,6 +129,7 @@ async def test_a_sheet_is_read_back_as_what_was_written(
         "\u200b=1+1",
         "\u2060\u3164 -1",
         '=HYPERLINK("http://evil","x")',
+        "x\n=1",
     ],
 )
 async def test_no_text_is_taken_for_a_formula(

@@ -26,8 +26,10 @@ Cell = str | int | float | bool | None
 
 _FORMULA_SIGNS = frozenset("=+-@\u2212")
 """Characters that begin a formula in a spreadsheet (OWASP, CSV Injection), by their plain form."""
-_BREAKS = frozenset("\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
-"""Characters that may begin another cell or line."""
+_BREAKS = re.compile("[\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+"""Characters that may begin another cell or line, for not every reader minds quotation marks."""
+_ITEM = re.compile(r"[+-]\s")
+"""An item of a list, as people write one."""
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff]"
@@ -122,13 +124,23 @@ def csv_cell(cell: Cell) -> str:
 
 
 def _begins_formula(text: str) -> bool:
-    """Tell whether a formula's sign is the first character seen, or a break comes before it."""
-    for character in text:
-        if character in _BREAKS:
-            return True
+    """Tell whether a part of a text begins with a formula's sign, or its first one is unseen."""
+    first, *others = map(_seen, _BREAKS.split(text))
+    if _is_sign(first) or (others and not first):
+        return True
+    return any(_is_sign(part) and not _ITEM.match(part) for part in others)
+
+
+def _seen(text: str) -> str:
+    """A text from its first character that is seen."""
+    for place, character in enumerate(text):
         if not _is_unseen(character):
-            return unicodedata.normalize("NFKC", character)[0] in _FORMULA_SIGNS
-    return False
+            return text[place:]
+    return ""
+
+
+def _is_sign(text: str) -> bool:
+    return bool(text) and unicodedata.normalize("NFKC", text[0])[0] in _FORMULA_SIGNS
 
 
 def _is_unseen(character: str) -> bool:

@@ -29,6 +29,16 @@ def test_a_break_at_the_beginning_may_begin_another_cell(before: str) -> None:
     assert csv_cell(f"{before}Tea") == f"'{before}Tea"
 
 
+@pytest.mark.parametrize("before", BREAKS)
+def test_a_sign_after_a_break_begins_a_formula_unless_it_begins_an_item(before: str) -> None:
+    for sign in SIGNS:
+        text = f"Tea{before}{sign}1+1"
+        assert csv_cell(text) == f"'{text}"
+    for text in (f"Tea{before}- milk", f"Tea{before}+ sugar"):
+        assert csv_cell(text) == text
+    assert csv_cell(f"Tea{before}= 1") == f"'Tea{before}= 1"
+
+
 @pytest.mark.parametrize(
     "text",
     ["", " ", "\u200b", "Tea", " Tea", "\u200bTea", "a=1", "'=1", "(-1)", "1-1", "é", "茶", "🙂+1"],
