@@ -7,9 +7,14 @@ import pytest
 from sqlalchemy import func, select
 from temporalio.service import RPCError
 
+from models.content.items.rules import MAX_TREE_DEPTH
 from models.sources.mounts.tables import mount
+from tests.support.client import Client
+from tests.support.endpoint import reply
 from tests.support.engine import Engine
+from tests.support.items import read
 from tests.support.patience import eventually
+from tests.support.spaces import Space
 from tests.workflows.integrations.conftest import Demo
 
 pytestmark = pytest.mark.takes(seconds=20)
@@ -169,6 +174,41 @@ async def test_a_mount_below_itself_does_not_grow(demo: Demo) -> None:
         assert [len(await entries_of(demo, one["id"])) for one in mounts] == sizes
     listed = (await demo.client.get("/v1/items?limit=100")).json()["data"]["items"]
     assert len(listed) == sum(sizes) + len(mounts)
+
+
+async def endless_folder(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A WebDAV server whose every folder holds itself, and a file."""
+    method, path, _ = (await reader.readuntil(b"\r\n\r\n")).decode().split(" ", 2)
+    place = path.rstrip("/")
+    folder = "<d:resourcetype><d:collection/></d:resourcetype>"
+    shown = [(f"{place}/", folder), (f"{place}/again/", folder), (f"{place}/plan.md", "")]
+    parts = "".join(
+        f"<d:response><d:href>{href}</d:href><d:propstat><d:prop>{kind}</d:prop></d:propstat>"
+        "</d:response>"
+        for href, kind in shown
+    )
+    assert method == "PROPFIND"
+    writer.write(reply(207, f'<d:multistatus xmlns:d="DAV:">{parts}</d:multistatus>'))
+    writer.close()
+
+
+async def test_a_folder_that_holds_itself_by_ever_new_paths_ends(
+    client: Client, space: Space, engine: Engine
+) -> None:
+    assert engine.database is space.database
+    server = await asyncio.start_server(endless_folder, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/dav/"
+    body = {"provider": "webdav", "label": "D", "config": {"baseUrl": url, "auth": "none"}}
+    made = await client.post(f"{space.path}/integrations/connections", json=body)
+    dav = Demo(client, space, read(made, 201)["id"])
+    mounted = await dav.does("mount", "again", recursive=True)
+    whole = await dav.synced(mounted["mount"]["id"])
+    assert whole["status"] == "active"
+    entries = await entries_of(dav, whole["id"])
+    assert "again/again/plan.md" in entries
+    assert len(entries) <= 2 * MAX_TREE_DEPTH
+    assert len(await entries_of(dav, (await dav.sync(whole["id"]))["id"])) == len(entries)
+    server.close()
 
 
 async def test_no_mount_goes_below_what_it_holds(demo: Demo) -> None:
