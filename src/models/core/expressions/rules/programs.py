@@ -6,7 +6,6 @@ type grows to. So a program is evaluated in this process only when it is provabl
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +25,7 @@ from models.core.expressions.rules.errors import (
     MissingKeyError,
 )
 from models.core.expressions.rules.json_values import ResultReader
+from models.core.expressions.rules.messages import compile_message, runtime_message
 from models.core.expressions.rules.nulls import with_nulls
 from models.core.expressions.rules.syntax import read_tree
 from models.core.expressions.rules.type_sizes import LARGEST, largest_type
@@ -36,10 +36,7 @@ MAX_LENGTH = 4_000
 MOST_OPTIONAL_MAPS = 4
 """Calls of `optMap` and `optFlatMap`, each of which writes what stands before it twice."""
 
-_LONGEST_REASON = 300
 _EXTENSIONS = (ext_strings.ExtStrings(), ext_math.ExtMath(), ext_optional.ExtOptional())
-_PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
-_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 
 
 class Type(StrEnum):
@@ -122,7 +119,8 @@ class Program:
         except DecodeError:
             raise ExpressionError("The expression calls too much on one value.") from None
         except (RuntimeError, ValueError, TypeError) as error:
-            raise ExpressionError(_compile_message(str(error))) from None
+            variables = [name for name, _ in surrounding.variables]
+            raise ExpressionError(compile_message(str(error), text, variables)) from None
 
     @property
     def type(self) -> str:
@@ -267,26 +265,7 @@ def _check_size(library: Any, text: str) -> None:
         raise ExpressionError("The maps of the expression are nested too deep in one another.")
 
 
-def _compile_message(text: str) -> str:
-    place = _PLACE.search(text)
-    if place is None:
-        return f"The expression does not compile: {_runtime_message(text)}"
-    line, column, reason = place.groups()
-    where = f"at line {line}, column {column}" if int(line) > 0 else "as a whole"
-    return f"The expression does not compile {where}: {_quoted(reason)}"
-
-
 def _runtime_error(text: str) -> ExpressionError:
     """The library tells the class of an error by the code of its status alone."""
     missing = text.startswith(_NOT_FOUND)
-    return (MissingKeyError if missing else ExpressionError)(_runtime_message(text))
-
-
-def _runtime_message(text: str) -> str:
-    return _quoted(_STATUS.sub("", text.partition("\n")[0]))
-
-
-def _quoted(text: str) -> str:
-    """The library's words about a client's text: printable and bounded."""
-    shown = text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
-    return "".join(char if char.isprintable() else "?" for char in shown)
+    return (MissingKeyError if missing else ExpressionError)(runtime_message(text))
