@@ -263,6 +263,14 @@ def test_an_unknown_setting_is_refused_with_the_known_ones(
     assert detail.message.endswith(known)
 
 
+@pytest.mark.parametrize("key", ["options", "required"])
+def test_a_setting_that_stands_beside_the_settings_is_told_so(key: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        plan({"label": "N", "kind": "select", "settings": {key: []}})
+    (detail,) = refused.value.details
+    assert detail.message == f"is no setting: `{key}` of a field stands beside its `settings`"
+
+
 @pytest.mark.parametrize("kind", FieldKind)
 def test_settings_may_be_sent_back_as_they_were_read(kind: FieldKind) -> None:
     planned = plan({"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})})[1]

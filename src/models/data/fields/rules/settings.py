@@ -24,6 +24,8 @@ from models.data.fields.rules.settings_shapes import (
 from runtime.errors import Detail
 
 MAX_SETTINGS_DEPTH = 16
+BESIDE_SETTINGS = frozenset({"label", "key", "required", "defaultValue", "options"})
+"""Keys of a field itself, which are often looked for among its settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,14 @@ def _spelled_out(read: PlainSettings) -> JsonObject:
 def _message(kind: FieldKind, problem: ErrorDetails) -> str:
     if problem["type"] not in ("extra_forbidden", "missing"):
         return problem["msg"].removeprefix("Value error, ")
-    keys = known_keys(settings_model(kind), problem["loc"])
+    key, keys = problem["loc"][-1], known_keys(settings_model(kind), problem["loc"])
     if problem["type"] == "missing":
         return f"is required: a {kind} field knows {', '.join(keys)}"
+    if len(problem["loc"]) == 1 and key in BESIDE_SETTINGS:
+        return f"is no setting: `{key}` of a field stands beside its `settings`"
     if not keys:
         return f"is not a known key of a {kind} field"
-    return f"is not a known key of a {kind} field; {known(problem['loc'][-1], keys)}"
+    return f"is not a known key of a {kind} field; {known(key, keys)}"
 
 
 def _range_problems(read: NumberSettings, path: str) -> list[Detail]:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
+from models.core.nearest import known
 from models.core.values import (
     MAX_LONG_TEXT,
     InvalidValueError,
@@ -111,11 +112,10 @@ def check_options(field: FieldSpec, value: Any) -> list[str]:
 def _not_an_option(field: FieldSpec, value: Any) -> str:
     if not field.options:
         return "has no options to choose from"
-    keys = list(field.option_keys)
-    shown = ", ".join(keys[:20]) + (", …" if len(keys) > 20 else "")
+    keys = known(value, field.option_keys, field.option_names)
     if isinstance(value, str) and value.strip().casefold() in field.shared_names:
-        return f"is the name of several options; give a key, one of: {shown}"
-    return f"must be the key or the name of an option, one of: {shown}"
+        return f"is the name of several options; give a key; {keys}"
+    return f"must be the key or the name of an option; {keys}"
 
 
 def user(value: Any) -> str:

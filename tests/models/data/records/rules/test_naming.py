@@ -66,7 +66,7 @@ def test_an_option_is_named_by_its_key_or_its_name_everywhere(chosen: str, key: 
 def test_a_name_that_several_options_have_means_none() -> None:
     _, (problem,) = DataCheck(FIELDS).patch({"stage": "Twice"})
     assert problem.path == "data.stage"
-    assert problem.message.startswith("is the name of several options; give a key, one of: ")
+    assert problem.message.startswith("is the name of several options; give a key; known: ")
 
 
 @pytest.mark.parametrize("asked", ["Amount", "net_total", "amuont"])
@@ -105,6 +105,8 @@ def test_many_unknown_keys_cost_little() -> None:
     assert hints.no_field("x") == hints.no_field("x")
 
 
-def test_no_option_is_refused_with_the_keys_there_are() -> None:
-    with pytest.raises(InvalidValueError, match="one of: "):
-        default_text(STAGE, "lost")
+@pytest.mark.parametrize("asked", ["Offer", "close", "lost"])
+def test_no_option_is_refused_with_the_nearest_first(asked: str) -> None:
+    nearest = {"Offer": "sent", "close": "closed"}.get(asked, "")
+    with pytest.raises(InvalidValueError, match=f"of an option; known: {nearest}"):
+        default_text(STAGE, asked)
