@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 
 from typing_extensions import override
 
@@ -13,6 +14,9 @@ from runtime.ids import parse_id
 
 MOST = 3
 _MOST_SEGMENTS = 16
+_MOST_WORDS = 2
+_FAR = 5.0
+"""Cost from which the last word of a path says less about it than the word before."""
 _LONGEST_WORD = 64
 _ALIKE = 0.75
 """Similarity of two words, from 0 to 1, from which one may be meant by the other."""
@@ -61,11 +65,25 @@ class Neighbours:
         segments = [one for one in path.split("/") if one]
         if len(segments) > _MOST_SEGMENTS:
             return []
-        alike = next((found for one in reversed(segments) if (found := self._alike(one))), {})
+        found = (alike for one in reversed(segments) if (alike := self._alike(one)))
+        near: list[tuple[float, bool, _Template]] = []
+        for alike in islice(found, _MOST_WORDS):
+            near = self._nearest(method, segments, alike)
+            if near[0][0] < _FAR:
+                break
+        return [str(one) for _, _, one in near[:MOST]]
+
+    def _nearest(
+        self, method: str, segments: Sequence[str], alike: Mapping[tuple[str, str], float]
+    ) -> list[tuple[float, bool, _Template]]:
+        """The templates that have one of the words, each behind its cost."""
         meant = {other for _, other in alike}
-        near = [one for one in self._templates if not meant.isdisjoint(one.segments)]
-        near.sort(key=lambda one: (_cost(segments, one.segments, alike), method not in one.methods))
-        return [str(one) for one in near[:MOST]]
+        costs = (
+            (_cost(segments, one.segments, alike), method not in one.methods, one)
+            for one in self._templates
+            if not meant.isdisjoint(one.segments)
+        )
+        return sorted(costs, key=lambda each: each[:2])
 
     def _alike(self, word: str) -> dict[tuple[str, str], float]:
         """The word and each word of templates that it may stand for, with what the change costs."""

@@ -25,6 +25,11 @@ NEIGHBOURS = Neighbours([route for router in ROUTERS for route in router.routes]
             "/v1/workspaces/{}/automations/{}/runs/{}/abort",
             "/v1/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
         ),
+        (
+            "POST",
+            "/v1/workspaces/{}/automations/{}/runs/{}/approve",
+            "/v1/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
+        ),
         ("POST", "/v1/realtime/ticket", "/v1/workspaces/{workspaceId}/realtime/ticket"),
     ],
 )
