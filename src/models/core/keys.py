@@ -14,7 +14,8 @@ from runtime.errors import ConflictError
 
 LONGEST = 63
 
-Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+PATTERN = r"^[a-z][a-z0-9_]{0,62}$"
+Key = Annotated[str, Field(pattern=PATTERN)]
 """A key a client chose."""
 
 

@@ -138,6 +138,24 @@ async def test_bad_bodies_are_refused_where_they_are_wrong(
     assert await count(space) == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"keyFields": ["Full Name"]}, "`suggestedKey` of the preview"),
+        ({"fields": FIELDS, "keyFields": ["Price"]}, "; known: price, title."),
+    ],
+)
+async def test_what_is_no_key_field_is_answered_with_what_is(
+    client: Client, space: Space, change: Json, told: str
+) -> None:
+    body = {"label": "x", "kind": "http_json", "config": URL, **change}
+    answer = await client.post(f"{space.path}/data-sources", json=body)
+    assert refused(answer) == (400, "validation_error")
+    (detail,) = answer.json()["details"]
+    assert detail["path"] == "keyFields.0"
+    assert told in detail["message"]
+
+
 async def test_what_a_body_names_must_be_seen(client: Client, space: Space, foreign: Space) -> None:
     theirs = (await make(client.with_token(foreign.token), "database", "Theirs"))["target"]["id"]
     nowhere = [

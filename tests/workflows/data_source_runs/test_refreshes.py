@@ -71,7 +71,7 @@ async def test_a_key_that_no_column_suggests_is_named(source: Any) -> None:
     failed = await goods_of.refresh()
     assert (failed["status"], failed["errorKind"]) == ("failed", "mapping")
     assert "No column fills the key field sku. Columns fill: " in failed["error"]
-    assert "price" in failed["error"]
+    assert "price (price)" in failed["error"]
 
 
 async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:

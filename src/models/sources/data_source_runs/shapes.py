@@ -7,7 +7,6 @@ from pydantic import Field, WithJsonSchema
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
-from models.core.keys import Key
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     ImportKind,
@@ -16,6 +15,7 @@ from models.sources.data_source_runs.rules import (
     Stage,
 )
 from models.sources.data_sources.rules.configs import FieldMapping, TableOptions
+from models.sources.data_sources.shapes import KeyField
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
@@ -107,7 +107,7 @@ class ImportSpreadsheet(Input):
     resource: ProviderResource | None = None
     parent_item_id: InputId | None = None
     target_database_id: InputId | None = None
-    key_fields: Annotated[list[Key], Field(max_length=10, default_factory=list)]
+    key_fields: Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
     mode: Annotated[ImportMode, Field(strict=False)] = ImportMode.INSERT
     options: TableOptions = Field(default_factory=lambda: TableOptions.model_validate({}))
     sheet_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None

@@ -1,5 +1,6 @@
 """Creating, changing, deleting and copying data sources."""
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from datetime import datetime
 
@@ -18,7 +19,8 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
-from models.core.keys import reserve_key
+from models.core.keys import PATTERN, reserve_key
+from models.core.nearest import known
 from models.core.revisions import next_updated_at
 from models.core.schedules.commands import follow
 from models.data.databases.commands.databases import create_database
@@ -229,12 +231,17 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
     Without fields, the columns suggest them, and only a run knows which.
     """
     keys = [mapping.field_key for mapping in fields]
+    labels = {mapping.field_key: mapping.label for mapping in fields}
     for place, key in enumerate(keys):
         if key in keys[:place]:
             raise ValidationError.at(f"fields.{place}.fieldKey", "Another column fills this field.")
     for place, key in enumerate(key_fields):
         if keys and key not in keys:
-            raise ValidationError.at(f"keyFields.{place}", "No column fills a field of this key.")
+            reason = f"No column fills a field of this key; {known(key, keys, labels)}."
+            raise ValidationError.at(f"keyFields.{place}", reason)
+        if not re.match(PATTERN, key):
+            reason = "This is no key of a field: `suggestedKey` of the preview is, for each column."
+            raise ValidationError.at(f"keyFields.{place}", reason)
 
 
 async def _new_target(work: UnitOfWork, actor: Actor, body: CreateDataSource) -> Id:

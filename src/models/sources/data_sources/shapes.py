@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from models.core.base import Input, InputId, JsonObject, Label, Shape
-from models.core.keys import Key
+from models.core.keys import PATTERN, Key
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_sources.rules.configs import (
     DataSourceKind,
@@ -17,7 +17,9 @@ from models.sources.data_sources.rules.configs import (
 from models.sources.tabular.rules.options import MAX_COLUMNS
 
 _Fields = Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
-_KeyFields = Annotated[list[Key], Field(max_length=10, default_factory=list)]
+KeyField = Annotated[str, Field(json_schema_extra={"pattern": PATTERN})]
+"""A key of a field; what is none is refused with what to write in its place."""
+_KeyFields = Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
 _Percent = Annotated[int, Field(ge=0, le=100)]
 
 

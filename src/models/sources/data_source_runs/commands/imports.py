@@ -202,7 +202,7 @@ def _inline(body: ImportSpreadsheet) -> JsonObject:
     except binascii.Error:
         raise ValidationError.at("content", "must be base64; `text` takes plain text") from None
     if body.format is None:
-        raise ValidationError.at("format", "Inline content needs it.")
+        raise ValidationError.at("format", "`content` and `text` need it: csv, say, or json.")
     return {"content": content, "format": body.format.value}
 
 

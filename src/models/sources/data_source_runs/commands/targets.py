@@ -6,6 +6,7 @@ from typing import Any
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.nearest import MOST_SHOWN, nearest_first, shown
 from models.data.databases.commands.databases import create_database
 from models.data.databases.commands.fields import create_field
 from models.data.databases.shapes import CreateDatabase
@@ -35,12 +36,14 @@ async def filled_fields(
     Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
     for a key that no column fills.
     """
-    filled = [one.field_key for one in mapping]
+    columns = {one.field_key: one.source_path for one in mapping}
     for key in run.plan["keyFields"]:
-        if key not in filled:
+        if key not in columns:
+            near = nearest_first(key, columns, columns)[:MOST_SHOWN]
+            filled = ", ".join(f"{one} ({shown(columns[one])})" for one in near)
             raise SourceProblem(
                 ErrorKind.MAPPING,
-                f"No column fills the key field {key}. Columns fill: {', '.join(filled)}.",
+                f"No column fills the key field {shown(key)}. Columns fill: {filled}.",
             )
     if run.database_id is None:
         return [_planned(one) for one in mapping]
