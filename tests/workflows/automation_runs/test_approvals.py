@@ -130,7 +130,7 @@ async def test_no_editor_decides_before_the_node_asks(engine: Engine, allowed: A
 
 async def test_whoever_started_a_run_does_not_decide_it(engine: Engine) -> None:
     place = await waiting(engine, approval(engine.actor, await member(engine)))
-    with pytest.raises(OwnRunError):
+    with pytest.raises(OwnRunError, match="allowSelf"):
         await resume(engine, place, "ask", **APPROVE)
     await engine.cancel(*place)
     place = await waiting(engine, approval(engine.actor, allowSelf=True))

@@ -27,4 +27,6 @@ class OwnRunError(DeniedError):
     """Whoever started a run does not decide it, unless its node allows that."""
 
     def __init__(self) -> None:
-        super().__init__("Whoever started the run may not decide this.")
+        super().__init__(
+            "Whoever started the run may not decide this, unless the node says `allowSelf`."
+        )
