@@ -155,7 +155,8 @@ def _move(
     if target is ExperimentStatus.COMPLETED and now is not target:
         if after["winner"] is None and after["ends_at"] is None:
             raise ValidationError.at(
-                "winner", "To complete an experiment, name its winner or when it ended."
+                "winner",
+                "To complete an experiment, name its `winner`, or its end in `endsAt`.",
             )
         if after["ends_at"] is None or after["ends_at"] > work.now:
             after["ends_at"] = work.now
