@@ -83,6 +83,24 @@ async def test_every_link_of_the_pages_leads_somewhere(app: FastAPI, client: Cli
         assert below in pages or (await client.get(link)).status_code == 200, link
 
 
+async def test_every_table_has_rows_and_stands_once(app: FastAPI) -> None:
+    described: Documentation = await app.documentation()  # type: ignore[attr-defined]
+    for path, page in described.pages.items():
+        text = page.content.decode()
+        tables = re.findall(r'<h2 id="(\w+)">', text)
+        assert len(tables) == len(set(tables)), path
+        assert "<tbody></tbody>" not in text, path
+
+
+async def test_texts_and_numbers_tell_their_form(client: Client) -> None:
+    imports = (await client.get("/docs/rows/imports")).text
+    assert "<code>content</code> is a file in base64" in imports
+    assert "<code>content</code></th><td>base64 or null" in imports
+    entries = (await client.get("/docs/time/modes")).text
+    assert "<code>startedAt</code></th><td>moment (ISO 8601) or " in entries
+    assert "whole number from 1 to 31,622,400,000" in entries
+
+
 async def test_pages_are_cached_and_run_no_script_of_others(client: Client) -> None:
     page = await client.get("/docs/nodes/for_each", headers={"Accept-Encoding": "gzip"})
     assert page.headers["content-encoding"] == "gzip"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic.alias_generators import to_pascal
@@ -143,7 +143,7 @@ class Reference:
                 topic.name,
                 topic.says,
                 topic.facts,
-                [table for name in topic.shapes for table in self._tables(name)],
+                [table for name in topic.shapes for table in self._explained(name)],
                 steps=topic.steps,
             )
             for topic in guide.topics
@@ -205,7 +205,7 @@ class Reference:
 
     def _subject(self, subject: Subject) -> Entry:
         note = NOTES[subject]
-        tables = [] if note.shape is None else self._tables(note.shape)
+        tables = [] if note.shape is None else self._explained(note.shape)
         return Entry(subject.value, note.says, note.facts, tables, note.example)
 
     def _change(self, kind: OperationKind) -> Entry:
@@ -239,8 +239,7 @@ class Reference:
         example: dict[str, Any] = {"label": "…", "kind": kind.value}
         if settings.get("examples"):
             example["settings"] = settings["examples"][0]
-        tables = self._tables(name) if settings.get("properties") else []
-        return Entry(kind.value, note.says, facts, tables, example, note.value)
+        return Entry(kind.value, note.says, facts, self._tables(name), example, note.value)
 
     def _operator(self, op: Op) -> Entry:
         note = OPERATOR_NOTES[op]
@@ -251,8 +250,13 @@ class Reference:
             example["value"] = note.operand
         return Entry(op.value, note.says, facts, (), example)
 
+    def _explained(self, name: str) -> list[Table]:
+        """The keys of a component, and of those it consists of, with what it says itself."""
+        first, *others = self._tables(name)
+        return [replace(first, says=self._schemas[name].get("description", "")), *others]
+
     def _tables(self, name: str) -> list[Table]:
-        """The keys of a component, and of those it consists of."""
+        """The keys of a component, and of those it consists of; the page tells what it is."""
         found: dict[str, Table] = {}
         waiting = [name]
         while waiting:
@@ -260,11 +264,11 @@ class Reference:
             schema = self._schemas[here]
             if here in found or here in _OWN_PAGE:
                 continue
-            if "properties" in schema:
+            if schema.get("properties"):
                 says = "" if here == name else schema.get("description", "")
                 required = frozenset(schema.get("required", ()))
                 found[here] = Table(here, says, schema["properties"], required)
-            waiting += _parts(schema)
+            waiting += references(schema)
         return list(found.values())
 
 
@@ -274,10 +278,6 @@ def _output(kind: NodeKind) -> Iterator[Table]:
     if keys:
         says = "What other nodes read of it once it has succeeded."
         yield Table("Output", says, keys, frozenset())
-
-
-def _parts(schema: Schema) -> Iterator[str]:
-    return (one for one in references(schema) if one not in _OWN_PAGE)
 
 
 _WRITTEN = frozenset(

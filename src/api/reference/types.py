@@ -12,8 +12,9 @@ _LINKS = {
 }
 _LEFT_OUT = frozenset({"Binding", "PartialConfig"})
 """A binding may stand anywhere; the section says so once."""
+_TEXTS = {"uuid": "id", "date-time": "moment (ISO 8601)", "date": "day (ISO 8601)"}
+"""The formats of strings that have a name; any other string is text."""
 _NAMES = {
-    "string": "text",
     "number": "number",
     "integer": "whole number",
     "boolean": "true or false",
@@ -60,7 +61,7 @@ def _plain(schema: Schema, schemas: Mapping[str, Schema]) -> str:
         values = patterns[0] if patterns else schema.get("additionalProperties")
         return f"map to {type_of(values, schemas)}" if isinstance(values, dict) else "object"
     if kind == "string":
-        named = {"uuid": "id"}.get(schema.get("format", ""), "text")
+        named = _TEXTS.get(schema.get("format", ""), schema.get("contentEncoding", "text"))
         return f"{named}{_bounds(schema, 'Length', ' characters')}"
     return f"{_NAMES.get(kind, kind)}{_range(schema)}"
 
@@ -74,10 +75,10 @@ def _range(schema: Schema) -> str:
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum")
     if low is not None and high is not None:
-        return f" from {low:,.10g} to {high:,.10g}"
+        return f" from {low:,.15g} to {high:,.15g}"
     if low is not None:
-        return f" from {low:,.10g}"
-    return f" up to {high:,.10g}" if high is not None else ""
+        return f" from {low:,.15g}"
+    return f" up to {high:,.15g}" if high is not None else ""
 
 
 def _code(value: object) -> str:
