@@ -43,13 +43,13 @@ async def _send(caller: Client, step: Step, kept: dict[str, str]) -> None:
     assert answer.status_code == step.status, (step.request, answer.text)
     answered = answer.json()
     answered = answered.get("data", answered)
-    if step.answers is not None:
-        _check_part(step.answers, answered, step.request)
     for name, place in step.keeps.items():
         value: Any = answered
         for key in place.split("."):
             value = value[key]
         kept[name] = value
+    if step.answers is not None:
+        _check_part(_filled(step.answers, kept), answered, step.request)
 
 
 def _filled(value: Any, kept: Mapping[str, str]) -> Any:

@@ -56,10 +56,9 @@ DATABASES = Guide(
         Topic(
             name="keys",
             says=(
-                "A field has a `label` for people and a `key` for everything else. Where a key is"
-                " meant, a name that is no key is refused with the keys there are, the nearest"
-                " first. The field `title` is the title of each record; a database without one"
-                " gets it."
+                "A field has a `label` for people and a `key` for everything else. An unknown key"
+                " is refused with the keys there are, the nearest first. The field `title` is the"
+                " title of each record; a database that is made without it gets it."
             ),
         ),
         Topic(
@@ -67,19 +66,19 @@ DATABASES = Guide(
             says=(
                 "A `select`, `multi_select` or `status` field has `options`, each with a `name` and"
                 " a `key`, which is made of the name where it is not given. Records store the key."
-                " Writes, filters, defaults and imports take the key or, where no two options"
-                " share it, the name, however it is capitalized. With the setting `allowCreate` a"
-                " write brings new options."
+                " Writes, filters, defaults and imports take the key or the name, however it is"
+                " capitalized; a name that two options share is refused. With the setting"
+                " `allowCreate` a write makes options that are new."
             ),
             shapes=("CreateOption",),
         ),
         Topic(
             name="relations",
             says=(
-                "A `relation` field points at records of a database, its setting `databaseId`."
-                " With `cardinality` `one` it holds one record at most. The other side is a field"
-                " there, which is made with it. `lookup` and `rollup` fields read what it points"
-                " at."
+                "A `relation` field points at records of the database that its setting"
+                " `databaseId` names. With the `cardinality` `one` it holds one record at most."
+                " That database gets a field for the way back. `lookup` and `rollup` fields read"
+                " the records that a relation points at."
             ),
         ),
     ),

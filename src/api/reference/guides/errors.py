@@ -112,10 +112,10 @@ ERRORS = Guide(
     says=(
         "A refusal has the keys `_tag`, `error`, `message` and `status`; a validation error has"
         " `details`, too: a `path` in the body and a `message` for each thing that is wrong."
-        " `error` is the code to decide by; the message is for people. `X-Request-Id` names the"
-        " request to whoever runs the platform. What may succeed by repetition (409 `in_progress`,"
-        " 429, 5xx) is sent again after `Retry-After`, else after 0.5 seconds, twice as long each"
-        " time, six times at most."
+        " `error` is the code for programs, `message` a sentence for people. Name `X-Request-Id`"
+        " when you ask whoever runs the platform. Repeat a request that was answered with 409"
+        " `in_progress`, 429 or 5xx: after `Retry-After`, else after 0.5 seconds, twice as long"
+        " each time, six times at most."
     ),
     topics=[_topic(one) for one in _classes()],
 )

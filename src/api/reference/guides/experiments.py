@@ -7,7 +7,7 @@ EXPERIMENTS = Guide(
     slug="experiments",
     says=(
         "An experiment gives each user, workspace or device one of its variants and counts what"
-        " becomes of them. Platform administrators make experiments; applications ask for variants"
+        " they then do. Platform administrators make experiments; applications ask for variants"
         " and record events with any key."
     ),
     topics=(
@@ -83,10 +83,10 @@ EXPERIMENTS = Guide(
         Topic(
             name="states",
             says=(
-                "A status is changed by `PATCH` with `status`; what may not follow is a conflict,"
-                " which names what may. A new experiment is a draft or scheduled. A scheduled one"
-                " runs from its `startedAt`, one that runs is completed at its `endsAt`. To"
-                " complete one needs a `winner` or an end."
+                "`PATCH` with `status` changes the status, as this list allows; another change is"
+                " a conflict, which names the possible ones. A new experiment is a draft or"
+                " scheduled. It starts at its `startedAt` and is completed at its `endsAt`. One"
+                " without `endsAt` is completed with a `winner`."
             ),
             facts=tuple(
                 (f"`{state}`", ", ".join(f"`{one}`" for one in sorted(following)) or "nothing")
@@ -96,10 +96,10 @@ EXPERIMENTS = Guide(
         Topic(
             name="events",
             says=(
-                "`exposure` says that a unit has met its variant; `conversion` or the name of the"
-                " primary metric, that it did what is hoped for; `error` or the name of the"
-                " guardrail metric, that something failed. Each counts once for a unit. An event"
-                " that is not counted says why:"
+                "`exposure` says that a user, workspace or device has met its variant;"
+                " `conversion` or the name of the primary metric, that it did what you hope for;"
+                " `error` or the name of the guardrail metric, that something failed. Each counts"
+                " once for each of them. The answer tells of each event that is not counted why:"
             ),
             facts=tuple((f"`{reason}`", says) for reason, says in WHY_IGNORED.items()),
             shapes=("ExperimentEvent",),

@@ -31,30 +31,28 @@ FORMS = Guide(
                     keeps={"databaseId": "id"},
                 ),
                 Step(
-                    request="POST /v1/items",
+                    request="POST /v1/workspaces/{workspaceId}/forms",
                     body={
-                        "kind": "form",
-                        "title": "Tell us",
-                        "config": {
-                            "databaseId": "{databaseId}",
-                            "public": True,
-                            "fields": [
-                                {"key": "title", "label": "What is it about?", "required": True},
-                                {"key": "topic"},
-                                {
-                                    "key": "steps",
-                                    "required": True,
-                                    "visibleIf": {"field": "topic", "op": "eq", "value": "bug"},
-                                },
-                            ],
-                        },
+                        "label": "Tell us",
+                        "databaseId": "{databaseId}",
+                        "public": True,
+                        "fields": [
+                            {"key": "title", "label": "What is it about?", "required": True},
+                            {"key": "topic"},
+                            {
+                                "key": "steps",
+                                "required": True,
+                                "visibleIf": {"field": "topic", "op": "eq", "value": "bug"},
+                            },
+                        ],
                     },
+                    says="The `itemId` of a form is its public address.",
                     status=201,
-                    keeps={"itemId": "item.id"},
+                    keeps={"itemId": "itemId"},
                 ),
                 Step(
                     request="GET /v1/forms/{itemId}",
-                    says="What whoever answers is shown: no key is needed.",
+                    says="What people see who answer; they need no key.",
                     by="nobody",
                 ),
                 Step(
@@ -70,9 +68,9 @@ FORMS = Guide(
             name="questions",
             says=(
                 "Each question names a field by its `key`. `visibleIf` is a filter over the"
-                " answers before it; what is hidden is neither required nor kept. Without"
-                " `fields` a form asks for every field that a form can ask for. Keys that no"
-                " question has are left out of an answer."
+                " answers before it; a hidden question is not required, and an answer to it is"
+                " not kept. Without `fields` a form asks for every field that a form can ask for."
+                " Other keys of an answer are ignored."
             ),
             shapes=("FormField",),
         ),

@@ -76,9 +76,8 @@ _EXAMPLE = Topic(
 GRAPH = Guide(
     slug="graph",
     says=(
-        "A node without `retry` is tried once. A graph is nodes and the edges between them; what"
-        " stands here holds for a node of any kind. What each kind does, needs and gives is told"
-        " in its own page under Nodes."
+        "A node without `retry` is tried once. A graph is nodes and the edges between them. These"
+        " pages tell what all nodes have in common; each kind has a page of its own under Nodes."
     ),
     topics=(
         _EXAMPLE,
@@ -86,14 +85,15 @@ GRAPH = Guide(
             name="node",
             says=(
                 "A node has an `id`, by which others read its output, a `kind`, and in `config`"
-                " what its kind needs. In place of any value of the config a binding may stand;"
-                " `input` has bindings that overlay its top-level keys.\n\n"
-                "A node runs once all edges that lead to it are decided and at least one of them"
-                " is taken; if none is, it is skipped, and so is what follows it alone. Nodes that"
-                " no edge leads to begin together, unless `entryNodeIds` names others."
+                " what its kind needs. A binding may stand in place of any value of the config."
+                " `input` is a map of bindings that replace keys of the config.\n\n"
+                "A node runs when every edge that leads to it is decided and at least one of them"
+                " is taken. If none is taken, it is skipped, and the nodes that only it leads to"
+                " are skipped with it. A run begins with all nodes that no edge leads to, or with"
+                " those that `entryNodeIds` names."
             ),
             facts=(
-                ("`timeoutSeconds`", "how long one attempt may take: 300 unless it says otherwise"),
+                ("`timeoutSeconds`", "how long one attempt may take, 300 by default"),
                 ("`disabled`", "the node is passed over as if it had succeeded"),
                 ("`mock`", "with `enabled`, its output in test runs"),
             ),
@@ -102,26 +102,27 @@ GRAPH = Guide(
         Topic(
             name="retry",
             says=(
-                "A node without `retry` is tried once. With it, a failed attempt is repeated after"
-                " a delay that grows. An empty object is three attempts, after 2 and 4 seconds.\n\n"
-                "What cannot succeed by repetition is not repeated: a binding without a value, a"
+                "A node without `retry` is tried once. With `retry`, a failed attempt is repeated"
+                " after a delay that grows. `{}` means three attempts, the second after 2 seconds"
+                " and the third after another 4.\n\n"
+                "A failure that repetition cannot mend is final: a binding without a value, a"
                 " refused or missing record, an answer of 4xx other than 408, 409, 425 and 429."
-                " `Retry-After` of an answer counts. Every attempt sends the same"
-                " `Idempotency-Key`."
+                " `Retry-After` of an answer takes the place of the delay. All attempts send the"
+                " same `Idempotency-Key`."
             ),
             shapes=("Retry",),
         ),
         Topic(
             name="edges",
             says=(
-                "An edge is taken when the node it comes `from` ends with its `outcome`. It is"
-                " called `outcome`, and is `always` where it is left out. Which outcomes a node"
-                " has depends on its kind and stands in its page."
+                "An edge is taken when the node it comes `from` ends with the edge's `outcome`,"
+                " which is `always` unless it is given. The page of each kind of node tells which"
+                " outcomes it has."
             ),
             facts=(
-                ("`always`, `success`", "the node has completed: both say the same"),
+                ("`always`, `success`", "the node has completed; the two mean the same"),
                 ("`failure`", "all its attempts have failed"),
-                ("`finally`", "either of them"),
+                ("`finally`", "the node has completed or failed"),
                 ("`true`, `false`", "what a condition gave"),
                 ("`case`, `default`", "the case of a switch, named by `caseKey`, or none of them"),
                 ("`item`, `done`", "the body of a loop, and what follows its end"),
@@ -132,42 +133,44 @@ GRAPH = Guide(
         Topic(
             name="failures",
             says=(
-                "A failed node takes only its edges `failure` and `finally`. There others read its"
-                " `error` and `errorCode` in place of an output. Without such an edge its branch"
-                " ends, and the run fails with it.\n\n"
-                "`onError` says what then becomes of the branches beside it: `stop` cancels them,"
-                " `continue` lets them end. `failureAutomationId` names the failure handler: an"
-                " automation that is started with `{automationId, runId, nodeId, error,"
-                " triggerPayload}` when a run fails. It is not started for test runs, nor for"
-                " failures of handlers."
+                "After a failed node only its edges `failure` and `finally` are taken. The nodes"
+                " behind them read its `error` and `errorCode` in place of an output. Without such"
+                " an edge the branch ends, and the run fails.\n\n"
+                "`onError` of the graph decides on the other branches when a run fails: `stop`"
+                " cancels them, `continue` lets them end. `failureAutomationId` of the graph names"
+                " the failure handler: an automation that is started with `{automationId, runId,"
+                " nodeId, error, triggerPayload}` when a run fails. Test runs, and the runs of"
+                " handlers, start none."
             ),
         ),
         Topic(
             name="variables",
             says=(
-                "`variables` of a graph are values by key. A `variable` binding gives one, and"
-                " expressions read them as `vars`. A graph that has some has all it reads; a run"
-                " from a node may bring others in its `scope`."
+                "`variables` of a graph are values by key. A `variable` binding reads one by its"
+                " key, an expression as `vars.<key>`. A graph with `variables` may read only"
+                " those; a graph without any reads those in the `scope` of a run from a node."
             ),
         ),
         Topic(
             name="test-payloads",
             says=(
-                "`testPayloads` are named payloads for test runs. A test run takes"
-                " `triggerPayload`, else the one that `testPayloadId` names, else the first, else"
-                " an empty object. With `simulate` nodes with side effects do nothing."
+                "`testPayloads` are named payloads for test runs. A test run takes the first of"
+                " these that there is: `triggerPayload`, the payload that `testPayloadId` names,"
+                " the first of `testPayloads`, an empty object. With `simulate`, nodes with side"
+                " effects do nothing."
             ),
             shapes=("TestPayload",),
         ),
         Topic(
             name="outputs",
             says=(
-                "What a node gives stands in the page of its kind. A `node` binding reads it by a"
-                " path such as `ok.decision`, an expression as `nodes.ok.decision`. A key that is"
-                " not there is null for a binding and an error for an expression:"
-                " `has(nodes.ok.comment)` asks, `coalesce(nodes.ok.comment, '')` falls back.\n\n"
-                "A read of a key that no output of that kind has is a warning among the"
-                " `referenceIssues`, which names the keys there are."
+                "The page of each kind of node tells its output. A `node` binding reads it by a"
+                " path such as `ok.decision`, an expression as `nodes.ok.decision`. A missing key"
+                " is null in a binding and an error in an expression, where"
+                " `has(nodes.ok.comment)` asks for it and `coalesce(nodes.ok.comment, '')` has"
+                " another value in its place.\n\n"
+                "`validate` finds reads of keys that no output of that kind has. They are warnings"
+                " among the `referenceIssues`, which name the keys there are."
             ),
             steps=(
                 Step(

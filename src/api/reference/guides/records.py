@@ -78,11 +78,11 @@ RECORDS = Guide(
             name="writing",
             says=(
                 "`POST …/records` makes a record, `PATCH /v1/records/{recordId}` changes one,"
-                " `POST …/records/batch` does up to 500 of them or none. A value that its field"
-                " does not take is refused at `data.<key>`; required fields and defaults count for"
-                " new records.\n\n"
+                " `POST …/records/batch` does up to 500 of both, all or none. A value that its"
+                " field does not take is refused at `data.<key>`. A new record gets the defaults,"
+                " and needs the required fields.\n\n"
                 "With `If-Match: <updatedAt>` a change is made only to the record that was read:"
-                " another one in between is a conflict."
+                " one that somebody has changed since is a conflict."
             ),
             steps=(
                 Step(
@@ -114,12 +114,12 @@ RECORDS = Guide(
         Topic(
             name="querying",
             says=(
-                "A query has a `filter` (see Filters), `sorts`, a `search`, and what is asked of"
-                " the records: `fields`, `groupBy`, `aggregates`. A page has 50 records unless"
-                " `limit` says otherwise, 200 at most; `cursor` of one page leads to the next, and"
-                " null says that there is none."
+                "`filter` (see Filters) and `search` choose the records, `sorts` their order,"
+                " `fields` what is answered of each; `groupBy` and `aggregates` count and sum. A"
+                " page has 50 records, or as many as `limit` says, 200 at most. The `cursor` of a"
+                " page leads to the next; null says that there is none."
             ),
-            shapes=("RecordQuery", "Sort", "Aggregation"),
+            shapes=("RecordQuery",),
         ),
         Topic(
             name="deleting",

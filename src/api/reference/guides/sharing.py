@@ -23,8 +23,10 @@ SHARING = Guide(
                 Step(
                     request=f"POST {_LINKS}",
                     body={"maxUses": 100},
-                    says="The token is answered once, here.",
+                    says="Its `url`, below the platform's own, opens in a browser as it is. The"
+                    " token is answered here and never again.",
                     status=201,
+                    answers={"url": "/v1/share/{shareLinkId}#{token}"},
                     keeps={"shareLinkId": "id", "token": "token"},
                 ),
                 Step(
@@ -42,7 +44,7 @@ SHARING = Guide(
                 Step(request=f"GET {_LINKS}"),
                 Step(
                     request=f"DELETE {_LINKS}/{{shareLinkId}}",
-                    says="A revoked link stops at once, for those who are in as well.",
+                    says="A revoked link stops at once, for visitors with a session too.",
                 ),
                 Step(
                     request="GET /v1/share/{shareLinkId}",
@@ -57,9 +59,9 @@ SHARING = Guide(
             name="links",
             says=(
                 "A link may end at `expiresAt` or after `maxUses`; files are downloaded only with"
-                " `allowDownload`. A link that is unknown, revoked, expired or used up answers not"
-                " found, and nothing tells which. People open its `url` in a browser with the"
-                " token behind a `#`."
+                " `allowDownload`. A link that is unknown, revoked, expired or used up answers"
+                " 404, and never says which of them it is. Only the answer to its creation has a"
+                " `url` with the token, behind a `#`; without it the page asks for the token."
             ),
             shapes=("CreateShareLink",),
         ),

@@ -52,9 +52,9 @@ TIME = Guide(
             name="modes",
             says=(
                 "A `stopwatch` runs until it is completed, a `countdown` for `targetDurationMs`, a"
-                " `pomodoro` for 25 minutes unless it says otherwise; `fixed` is written down with"
-                " its beginning and end. Those with an end complete themselves, and their owner is"
-                " notified."
+                " `pomodoro` for `targetDurationMs` or 25 minutes. The last two complete"
+                " themselves, and their owner is notified. A `fixed` entry is written down with"
+                " its beginning and end."
             ),
             shapes=("StartTimeEntry",),
         ),
@@ -62,8 +62,8 @@ TIME = Guide(
             name="actions",
             says=(
                 "A person has one running entry in a workspace: a start or a resume completes the"
-                ' one before, or is refused with `"onActive": "reject"`. What has ended cannot be'
-                " started again; to complete it once more changes nothing. A repeated"
+                ' running one, or is refused with `"onActive": "reject"`. An entry that has ended'
+                " cannot be started again; to complete it once more changes nothing. A repeated"
                 " `clientMutationId` answers the same entry."
             ),
             facts=(

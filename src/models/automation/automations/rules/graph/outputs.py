@@ -119,7 +119,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
         }
     ),
     NodeKind.STOP: Output(
-        "The map `output`, and beside it:",
+        "The map `output`, and beside its keys `result` and `message`.",
         keys={
             "result": _key(_TEXT, "`succeeded` or `failed`."),
             "message": _key(_TEXT, "If there is one."),

@@ -173,7 +173,7 @@ class RespondConfig(Input):
 
 
 class ActionInput(Input):
-    """Run an action of the workspace: what it is given; which one is the node's `actionId`."""
+    """Run the action that `actionId` of the node names, on the `input` of the node."""
 
     model_config = ConfigDict(
         extra="allow",
