@@ -5,7 +5,7 @@ another child takes its place at the next call. Children are started when they a
 yield the processor to everybody else, and end when their parent does.
 
 The caller's thread waits. In a thread that runs an event loop a call raises `WouldBlockError`;
-`beside_loop` repeats what raised it in a thread of its own.
+`evaluate_bounded` repeats what raised it in a thread of its own.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from typing import ClassVar, TypeVar
 
 from runtime.bounded_child import Answer, receive, send
 from runtime.errors import UnavailableError
-from runtime.shares import Shares
+from runtime.keyed_limiter import KeyedLimiter
 
 SECONDS = 2.0
 """Processor time of one call, where nothing else is said."""
 PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
-"""Seconds for which work beside the loop may stop it before it goes on in a thread."""
+"""Seconds for which an evaluation may stop a loop before it goes on in a thread."""
 QUEUE_SECONDS = 1.0
-"""Seconds that work waits for room before it is refused. What is quick has made room by then."""
+"""Seconds that an evaluation waits before it is refused. A quick one has made room by then."""
 _THREADS = 8
 
 Result = TypeVar("Result")
@@ -73,7 +73,7 @@ class BoundedProcesses:
         self._owner = os.getpid()
         atexit.register(self.close)
 
-    def call(self, function: Callable[[bytes], bytes], given: bytes) -> bytes:
+    def call(self, function: Callable[[bytes], bytes], argument: bytes) -> bytes:
         """The result of a function of a module, called in a child.
 
         Raises OverLimitError, and WouldBlockError in a thread that runs an event loop.
@@ -81,7 +81,7 @@ class BoundedProcesses:
         if _runs_loop():
             raise WouldBlockError
         name = f"{function.__module__}:{function.__qualname__}\n"
-        request = name.encode() + given
+        request = name.encode() + argument
         with self._free:
             child = self._take()
             try:
@@ -132,7 +132,7 @@ class _Child:
         try:
             self._socket.settimeout(PATIENCE_SECONDS)
             send(self._socket, seconds, request)
-            answer, given = receive(self._socket, deadline)
+            answer, body = receive(self._socket, deadline)
         except (OSError, EOFError):
             if self._failed():
                 raise RuntimeError("A child process did not start.") from None
@@ -140,8 +140,8 @@ class _Child:
         if answer is Answer.OVER_LIMIT:
             raise OverLimitError
         if answer is Answer.FAILED:
-            raise RuntimeError(given.decode())
-        return given
+            raise RuntimeError(body.decode())
+        return body
 
     def _failed(self) -> bool:
         """True when it ended by itself. A signal ends one that is over its limit."""
@@ -172,34 +172,33 @@ def _runs_loop() -> bool:
 _turn = threading.local()
 
 
-class _Room:
-    """The most work beside the loop that may be under way; None for as much as there is."""
+class _Limits:
+    """Limits on the evaluations that are under way in threads; None sets no limit."""
 
-    for_all: ClassVar[Shares | None] = None
-    for_one: ClassVar[Shares | None] = None
+    per_key: ClassVar[KeyedLimiter | None] = None
+    total: ClassVar[KeyedLimiter | None] = None
 
 
 evaluating_for: ContextVar[Hashable] = ContextVar("evaluating_for", default=None)
-"""The one whom the work of `beside_loop` is for. For nobody named, it waits as long as it takes."""
+"""The key whose share an evaluation takes. Without one it waits as long as it takes."""
 
 
-def refuse_beyond(for_one: int, for_all: int | None = None) -> None:
-    """Let `beside_loop` refuse what would wait for long beside so much other work of this process.
+def refuse_beyond(per_key: int, total: int | None = None) -> None:
+    """Let `evaluate_bounded` refuse what would wait for long for others of this process.
 
-    For callers who hold something meanwhile that others need, such as a connection. `for_one` is
-    how much of it may be for the same one, so that others find room.
+    For callers who hold something meanwhile that others need, such as a connection.
     """
-    _Room.for_one = Shares(for_one, QUEUE_SECONDS)
-    _Room.for_all = None if for_all is None else Shares(for_all, QUEUE_SECONDS)
+    _Limits.per_key = KeyedLimiter(per_key, QUEUE_SECONDS)
+    _Limits.total = None if total is None else KeyedLimiter(total, QUEUE_SECONDS)
 
 
 def check_turn() -> None:
-    """Raises WouldBlockError when the work of `beside_loop` has stopped the loop for too long."""
+    """Raises WouldBlockError when an evaluation has stopped the loop for too long."""
     if time.monotonic() > getattr(_turn, "ends", math.inf):
         raise WouldBlockError
 
 
-async def beside_loop(work: Callable[[], Result]) -> Result:
+async def evaluate_bounded(work: Callable[[], Result]) -> Result:
     """The result of `work`, which has no effects.
 
     Work that would block the loop is begun once more, in a thread. Raises CrowdedError where
@@ -217,21 +216,21 @@ async def beside_loop(work: Callable[[], Result]) -> Result:
 
 async def _in_thread(work: Callable[[], Result]) -> Result:
     # Of a caller who is gone, the thread goes on, and counts.
-    return await asyncio.shield(asyncio.create_task(_in_line(work)))
+    return await asyncio.shield(asyncio.create_task(_in_turn(work)))
 
 
-async def _in_line(work: Callable[[], Result]) -> Result:
-    whom, begun = evaluating_for.get(), False
+async def _in_turn(work: Callable[[], Result]) -> Result:
+    key, is_under_way = evaluating_for.get(), False
     try:
-        async with AsyncExitStack() as room:
-            if whom is not None and _Room.for_one is not None:
-                await room.enter_async_context(_Room.for_one.held(whom))
-            if whom is not None and _Room.for_all is not None:
-                await room.enter_async_context(_Room.for_all.held(None))
-            begun = True
+        async with AsyncExitStack() as slots:
+            if key is not None and _Limits.per_key is not None:
+                await slots.enter_async_context(_Limits.per_key.slot(key))
+            if key is not None and _Limits.total is not None:
+                await slots.enter_async_context(_Limits.total.slot(None))
+            is_under_way = True
             context = contextvars.copy_context()
             return await asyncio.wrap_future(_threads.submit(lambda: context.run(work)))
     except TimeoutError:
-        if begun:
+        if is_under_way:
             raise
         raise CrowdedError from None

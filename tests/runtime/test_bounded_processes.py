@@ -15,9 +15,9 @@ from runtime.bounded_processes import (
     CrowdedError,
     OverLimitError,
     WouldBlockError,
-    _Room,
-    beside_loop,
+    _Limits,
     check_turn,
+    evaluate_bounded,
     evaluating_for,
     refuse_beyond,
 )
@@ -115,7 +115,7 @@ async def test_work_that_stops_the_loop_goes_on_in_a_thread() -> None:
             beats += 1
 
     beating = asyncio.create_task(beat())
-    assert await beside_loop(work) == looks
+    assert await evaluate_bounded(work) == looks
     beating.cancel()
     assert beats >= 3
 
@@ -123,20 +123,20 @@ async def test_work_that_stops_the_loop_goes_on_in_a_thread() -> None:
 async def test_a_call_in_a_loop_is_refused(processes: BoundedProcesses) -> None:
     with pytest.raises(WouldBlockError):
         processes.call(pid, b"")
-    assert int(await beside_loop(lambda: processes.call(pid, b"")))
+    assert int(await evaluate_bounded(lambda: processes.call(pid, b"")))
 
 
 async def test_work_for_one_leaves_room_for_others_and_waits_for_nobody(
     processes: BoundedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.05)
-    monkeypatch.setattr(_Room, "for_one", None)
-    monkeypatch.setattr(_Room, "for_all", None)
+    monkeypatch.setattr(_Limits, "per_key", None)
+    monkeypatch.setattr(_Limits, "total", None)
     refuse_beyond(1)
 
     async def call(function: Callable[[bytes], bytes], whom: str | None) -> bytes:
         evaluating_for.set(whom)
-        return await beside_loop(lambda: processes.call(function, b""))
+        return await evaluate_bounded(lambda: processes.call(function, b""))
 
     endless = asyncio.create_task(call(spin, "a"))
     await asyncio.sleep(0)

@@ -34,7 +34,7 @@ from models.automation.automations.rules.language.bindings import BindingContext
 from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import compile_expression
 from runtime import steps
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -161,7 +161,7 @@ class ActionSteps:
             if row.status in ENDED:
                 return ENDED[row.status]
             context = await _context(work, header, step)
-            if row.status is StepStatus.PENDING and not await beside_loop(
+            if row.status is StepStatus.PENDING and not await evaluate_bounded(
                 lambda: _condition_holds(step, context)
             ):
                 await step_writes.skip_step(work, header.run_id, step.id)
@@ -169,7 +169,7 @@ class ActionSteps:
             if row.status is StepStatus.RUNNING and step.kind in CALLS:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
-            parameters = await beside_loop(lambda: resolve(step.parameters, sends))
+            parameters = await evaluate_bounded(lambda: resolve(step.parameters, sends))
             if step.kind in OUTSIDE:
                 await step_writes.start_step(work, header.run_id, step.id, attempt.number)
                 return _outgoing(attempt, row, parameters, work)

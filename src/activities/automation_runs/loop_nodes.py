@@ -30,7 +30,7 @@ from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 
 ITERATING = NodeReply(NodeState.ITERATING)
 
@@ -154,7 +154,7 @@ class LoopNodes:
             self._nodes.database, called.run, called.node.reads, scope_key
         )
         condition = compile_expression(config.while_)
-        result = await beside_loop(lambda: condition.evaluate(context.variables()))
+        result = await evaluate_bounded(lambda: condition.evaluate(context.variables()))
         if not isinstance(result, bool):
             raise NodeError("binding_error", "while: The expression must give true or false.")
         return result

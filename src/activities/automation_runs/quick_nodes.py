@@ -21,7 +21,7 @@ from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
 from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.fault_injection import FaultPoint, inject_fault
 
 BATCH_SECONDS = 2.0
@@ -88,7 +88,7 @@ class QuickNodes:
         resolved = await resolve_parameters(self._nodes.database, called)
         compute = COMPUTATIONS.get(called.node.kind)
         if compute is not None:
-            result = await beside_loop(lambda: compute(resolved.parameters, resolved.context))
+            result = await evaluate_bounded(lambda: compute(resolved.parameters, resolved.context))
             return await self._nodes.complete_with_gate(called, result, resolved.parameters)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:

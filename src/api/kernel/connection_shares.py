@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from runtime.errors import RateLimitedError
-from runtime.shares import Shares
+from runtime.keyed_limiter import KeyedLimiter
 
 _PATIENCE_SECONDS = 10.0
 """The time a request waits in the line of its caller: as long as one waits for a connection."""
@@ -32,8 +32,8 @@ class ConnectionShares:
     """Lets the requests of each caller hold at most `most` connections at once, `heavy` fewer."""
 
     def __init__(self, most: int, patience: float = _PATIENCE_SECONDS, heavy: int = _HEAVY) -> None:
-        self._shares = Shares(most, patience)
-        self._heavy = Shares(min(heavy, most), patience)
+        self._shares = KeyedLimiter(most, patience)
+        self._heavy = KeyedLimiter(min(heavy, most), patience)
         self._owners: OrderedDict[Hashable, Hashable] = OrderedDict()
 
     def share_of(self, caller: Hashable) -> Hashable:
@@ -54,8 +54,8 @@ class ConnectionShares:
         try:
             async with AsyncExitStack() as stack:
                 if heavy:
-                    await stack.enter_async_context(self._heavy.held(share))
-                await stack.enter_async_context(self._shares.held(share))
+                    await stack.enter_async_context(self._heavy.slot(share))
+                await stack.enter_async_context(self._shares.slot(share))
                 entered = True
                 yield
         except TimeoutError:

@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 import runtime.bounded_processes
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.kinds import NodeKind
-from runtime.bounded_processes import _Room, refuse_beyond
+from runtime.bounded_processes import _Limits, refuse_beyond
 from tests.support.attacks import COMPARED, DOUBLED, FORMULA
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
@@ -83,7 +83,7 @@ async def test_a_workspace_that_evaluates_too_much_is_kept_waiting_and_loses_not
 ) -> None:
     monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
     monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.01)
-    monkeypatch.setattr(_Room, "for_one", None)
+    monkeypatch.setattr(_Limits, "per_key", None)
     refuse_beyond(1)
     nodes = [
         node(f"n{number}", "transform", output={"x": binding("expression", DOUBLED)})

@@ -14,7 +14,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.automation.automations.rules.language.secret_marks import SENDERS
 from models.core.base import JsonObject
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import Database
 
 SIMULATED = frozenset(
@@ -50,7 +50,7 @@ async def resolve_parameters(database: Database, called: CalledNode) -> Resolved
     node = called.node
     context = await binding_context(database, called.run, node.reads, called.key.scope_key)
     context = replace(context, sends_secrets=node.kind in SENDERS)
-    parameters = await beside_loop(lambda: resolve(node.parameters, context))
+    parameters = await evaluate_bounded(lambda: resolve(node.parameters, context))
     return ResolvedNode(parameters, context)
 
 

@@ -20,7 +20,7 @@ from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, compile_expression
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
@@ -92,7 +92,7 @@ async def admit(
     """
     asked = request.source in _ASKED_FOR
     try:
-        key = await beside_loop(lambda: key_of(limits, request.payload))
+        key = await evaluate_bounded(lambda: key_of(limits, request.payload))
     except ExpressionError as error:
         refusal = ConcurrencyKeyError(error.message)
         if asked:

@@ -11,7 +11,7 @@ from models.data.records.shapes import RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
 from models.people.users.queries import find_user
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 
@@ -30,7 +30,7 @@ async def press_button(
     await _require_edit(work, actor, button.action_id)
     record = await get_record(work, actor, record_id)
     user = await _user(work, actor)
-    bound = await beside_loop(lambda: button.input(_pressed(record, user)))
+    bound = await evaluate_bounded(lambda: button.input(_pressed(record, user)))
     action = await runnable_action(work, actor.workspace_id, button.action_id)
     await accept(work, actor, action, ActionRequest(run_id, {**bound, **body.input}))
     payload = {"record": record.to_json(), "user": user, "fieldKey": key}

@@ -23,7 +23,7 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.data.records.rules.events import bounded
 from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.database_failures import is_conflict, is_connection_lost
 from runtime.prepared_statement import PreparedStatement
@@ -181,7 +181,7 @@ async def _start_run(work: UnitOfWork, row: DueChange) -> None:
         return
     try:
         asked = Asked(found.fields, work.now)
-        matches = await beside_loop(lambda: matches_change(found.config, row.change, asked))
+        matches = await evaluate_bounded(lambda: matches_change(found.config, row.change, asked))
     except BindingError as error:
         await notify_filter_failed(work, found, error.message)
         return

@@ -40,7 +40,7 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.messages.events.rules import ANSWERED_BY, EventKind
 from models.messages.events.tables import TriggerEvent, trigger_event
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork, Work
 from runtime.database_failures import is_conflict, is_connection_lost
 from runtime.prepared_statement import PreparedStatement
@@ -153,7 +153,7 @@ async def _answer_all(
 
 async def _answer(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
     try:
-        if not await beside_loop(lambda: _matches(event, subscriber, work.now)):
+        if not await evaluate_bounded(lambda: _matches(event, subscriber, work.now)):
             return
     except BindingError as error:
         async with work.savepoint():

@@ -32,7 +32,7 @@ from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, JsonObject
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
@@ -113,7 +113,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
     await _store(work, actor, body, response)
     by_resolution: dict[str, Resolution] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
-    passed = await beside_loop(
+    passed = await evaluate_bounded(
         lambda: [wait for wait in waits if _passes(wait, response, by_resolution)]
     )
     if passed:
@@ -144,7 +144,7 @@ async def _respond(
     if actor is not None and wait.kind == NodeKind.APPROVAL:
         check_decider(wait.terms, actor)
     earlier = store.read_responses(wait)
-    resolution = await beside_loop(
+    resolution = await evaluate_bounded(
         lambda: resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
     )
     await store.update_wait(work, key, responses=store.stored([*earlier, response]))
@@ -175,7 +175,7 @@ async def _keep_early(
     if kind == NodeKind.APPROVAL and not takes_editors(parameters):
         # Whom it asks is known when it waits; until then only editors may say anything.
         raise OnlyAskedError
-    await beside_loop(lambda: check_early(kind, parameters, starter, earlier, response))
+    await evaluate_bounded(lambda: check_early(kind, parameters, starter, earlier, response))
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
         await store.insert_wait(work, key, responses=store.stored([response]))

@@ -7,7 +7,7 @@ from models.automation.waits import store
 from models.automation.waits.rules.resolution import replay, terms_of, timed_out
 from models.automation.waits.rules.responses import Resolution
 from models.core.base import Id, JsonObject
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 
 
@@ -47,7 +47,7 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     received = [] if row is None else store.read_responses(row)
     if wait.event_key is not None:
         received += await store.events_before(work, key, wait.event_key)
-    counted, resolution = await beside_loop(
+    counted, resolution = await evaluate_bounded(
         lambda: replay(key.kind, wait.terms, wait.starter, received)
     )
     values = {

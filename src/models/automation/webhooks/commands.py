@@ -18,7 +18,7 @@ from models.automation.webhooks.rules.verification import is_genuine
 from models.automation.webhooks.shapes import WebhookReceiptBody
 from models.automation.webhooks.tables import webhook_receipt
 from models.core.base import Id, JsonObject
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -44,12 +44,12 @@ async def receive(
     if not is_genuine(trigger, hook.secrets(keys, work.now), delivery, work.now):
         raise UnverifiedError(basic=trigger.auth == "basic")
     payload = read_payload(trigger, delivery)
-    if not await beside_loop(lambda: lets_through(trigger, payload, work.now)):
+    if not await evaluate_bounded(lambda: lets_through(trigger, payload, work.now)):
         return FILTERED
     how = deduplication(trigger, delivery)
     key = None
     if how is not None:
-        key = await beside_loop(lambda: call_key(how, delivery, payload))
+        key = await evaluate_bounded(lambda: call_key(how, delivery, payload))
     run_id = new_id()
     if how is None or key is None:
         return await _start(work, hook, payload, run_id)

@@ -8,7 +8,7 @@ from models.data.databases.rules.plan import refuse
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.kinds import FieldKind
 from models.data.records.rules.write.computed_order import formula_of
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.errors import Detail
 
 
@@ -25,7 +25,7 @@ async def refuse_endless(
         if formula is None:
             continue
         try:
-            await beside_loop(partial(formula.evaluate, {}))
+            await evaluate_bounded(partial(formula.evaluate, {}))
         except ExpressionLimitError as error:
             problems.append(Detail(f"{path_of(spec.key)}settings.expression", error.message))
     refuse(problems)

@@ -35,7 +35,7 @@ from models.data.records.queries.linked_values import linked_values
 from models.data.records.queries.links import id_array
 from models.data.records.rules.write.computed_order import FOLLOWING, formula_of
 from models.data.records.tables import Record, record
-from runtime.bounded_processes import beside_loop
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, ValidationError
 from runtime.prepared_statement import PreparedStatement
@@ -120,7 +120,9 @@ async def compute(
     done = list(values)
     if formulas:
         try:
-            done = await beside_loop(lambda: _evaluate(formulas, values, limit, refuses=refuses))
+            done = await evaluate_bounded(
+                lambda: _evaluate(formulas, values, limit, refuses=refuses)
+            )
         except UnavailableError:
             return Computed({}, values.keys())
     now = {each: {spec.key: values[each].get(spec.key) for spec in specs} for each in done}

@@ -8,7 +8,7 @@ import pytest
 import runtime.bounded_processes
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.expressions import compile_expression
-from runtime.bounded_processes import WouldBlockError, beside_loop
+from runtime.bounded_processes import WouldBlockError, evaluate_bounded
 from tests.support.attacks import DOUBLED, GROWING
 
 
@@ -56,5 +56,5 @@ async def test_a_loop_is_not_stopped() -> None:
     with pytest.raises(WouldBlockError):
         compile_expression(DOUBLED).evaluate({})
     with pytest.raises(ExpressionLimitError):
-        await beside_loop(lambda: compile_expression(DOUBLED).evaluate({}))
-    assert await beside_loop(lambda: compile_expression("1 + 1").evaluate({})) == 2
+        await evaluate_bounded(lambda: compile_expression(DOUBLED).evaluate({}))
+    assert await evaluate_bounded(lambda: compile_expression("1 + 1").evaluate({})) == 2

@@ -1,0 +1,47 @@
+"""Slots of each key."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from runtime.keyed_limiter import KeyedLimiter
+
+
+async def test_one_key_leaves_slots_for_others() -> None:
+    limiter = KeyedLimiter(2, patience=0.01)
+    async with limiter.slot("a"), limiter.slot("a"):
+        with pytest.raises(TimeoutError):
+            async with limiter.slot("a"):
+                raise AssertionError
+        async with limiter.slot("b"):
+            pass
+    async with limiter.slot("a"):
+        pass
+
+
+async def test_who_waits_comes_in_when_another_leaves() -> None:
+    limiter, entered = KeyedLimiter(1, patience=10), asyncio.Event()
+
+    async def enter() -> None:
+        async with limiter.slot("a"):
+            entered.set()
+
+    async with limiter.slot("a"):
+        waiting = asyncio.create_task(enter())
+        await asyncio.sleep(0)
+        assert not entered.is_set()
+    await waiting
+    assert entered.is_set()
+
+
+async def test_who_gives_up_takes_no_room() -> None:
+    limiter = KeyedLimiter(1, patience=10)
+    async with limiter.slot("a"):
+        waiting = asyncio.create_task(AsyncExitStack().enter_async_context(limiter.slot("a")))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    async with limiter.slot("a"):
+        pass
+    assert limiter._lines == {}
