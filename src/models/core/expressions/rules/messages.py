@@ -35,7 +35,7 @@ def _instead(name: str, expression: str, variables: Collection[str]) -> str:
 
 
 def runtime_message(text: str) -> str:
-    """What the library says against a value."""
+    """The library's words against a value, as its author reads them."""
     return quoted(_STATUS.sub("", text.partition("\n")[0]))
 
 
