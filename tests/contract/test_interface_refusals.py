@@ -147,6 +147,8 @@ CALLS: Mapping[str, list[Refused]] = {
         nowhere("get_experiment", "experimentId"),
         Refused("create_database_from_template", {"body": {"templateId": "unknown"}}),
         Refused("mark_notifications_read", {"body": {"notificationId": str(uuid.uuid4())}}),
+        Refused("mark_notifications_read", {"body": {"notificationId": "unknown"}}),
+        Refused("archive_notifications", {"body": {"notificationIds": ["unknown"]}}),
     ],
     "Malformed or oversized workbook": [Refused("import_spreadsheet", prepare=_broken_workbook)],
     "version of another automation": [

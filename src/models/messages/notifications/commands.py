@@ -35,7 +35,7 @@ from models.people.members.queries import roles_among
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
-from runtime.ids import new_id
+from runtime.ids import new_id, parse_id
 
 MOST_AT_ONCE = 10_000
 """Notifications that `all` and `allRead` reach in one call, the newest first."""
@@ -197,7 +197,7 @@ async def _held(
     work: UnitOfWork,
     principal: Principal,
     places: Collection[Id],
-    ids: Collection[Id],
+    ids: Collection[str],
     waiting: ColumnElement[bool],
 ) -> Sequence[_HeldRow]:
     """The notifications that are meant, locked, in the order of their ids."""
@@ -209,7 +209,8 @@ async def _held(
         _notification.archived_at,
     ).where(*own)
     if ids:
-        meant = columns.where(_notification.id.in_(sorted(ids)))
+        known = {id_ for text in ids if (id_ := parse_id(text))}
+        meant = columns.where(_notification.id.in_(sorted(known)))
     else:
         newest = (
             select(_notification.id).where(*own, waiting).order_by(_notification.created_at.desc())

@@ -4,20 +4,25 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
 from models.messages.notification_preferences.kinds import NotificationKind
 
 MAX_NAMED = 500
+
+NotificationId = Annotated[str, Field(min_length=1, max_length=100)]
+"""A text: one that is no id names no notification."""
 
 
 class _Named(Input):
     """Notifications by their ids."""
 
-    notification_id: InputId | None = None
-    notification_ids: Annotated[list[InputId], Field(max_length=MAX_NAMED, default_factory=list)]
+    notification_id: NotificationId | None = None
+    notification_ids: Annotated[
+        list[NotificationId], Field(max_length=MAX_NAMED, default_factory=list)
+    ]
 
     @property
-    def ids(self) -> set[Id]:
+    def ids(self) -> set[str]:
         alone = () if self.notification_id is None else (self.notification_id,)
         return {*self.notification_ids, *alone}
 
@@ -28,7 +33,7 @@ class MarkRead(_Named):
     all: bool = False
 
     @property
-    def named(self) -> set[Id]:
+    def named(self) -> set[str]:
         """The ids that are meant; none of them stands for all."""
         return set() if self.all else self.ids
 
@@ -45,7 +50,7 @@ class ArchiveNotifications(_Named):
     all_read: bool = False
 
     @property
-    def named(self) -> set[Id]:
+    def named(self) -> set[str]:
         """The ids that are meant; none of them stands for all that are read."""
         return set() if self.all_read else self.ids
 
