@@ -31,9 +31,9 @@ async def share(client: Client, space: Space, item_id: str, **body: Any) -> tupl
     """The path of a new link, and its token."""
     made = await client.post(f"{space.path}/items/{item_id}/share-links", json=body)
     assert made.status_code == 201, made.text
-    path, _, token = made.json()["data"]["url"].partition("#")
-    assert token == made.json()["data"]["token"]
-    return path, token
+    link = made.json()["data"]
+    assert link["shareUrl"] == f"{link['url']}#{link['token']}"
+    return link["url"], link["token"]
 
 
 async def make(client: Client, kind: str, title: str, **values: Any) -> Json:

@@ -60,8 +60,8 @@ SHARING = Guide(
             says=(
                 "A link may end at `expiresAt` or after `maxUses`; files are downloaded only with"
                 " `allowDownload`. A link that is unknown, revoked, expired or used up answers"
-                " 404, and never says which of them it is. Only the answer to its creation has a"
-                " `url` with the token, behind a `#`; without it the page asks for the token."
+                " 404, and never says which of them it is. People open the `shareUrl` of a new link"
+                " in a browser: its `url` with the token behind a `#`."
             ),
             shapes=("CreateShareLink",),
         ),

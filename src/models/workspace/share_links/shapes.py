@@ -44,10 +44,11 @@ class ShareLinkBody(Shape):
 class IssuedShareLink(ShareLinkBody):
     """The answer to a creation: the link, and in no other place its token.
 
-    `url` opens as it is on the API's host: it ends with `#` and the token.
+    `shareUrl` opens as it is on the API's host: `url`, `#` and the token.
     """
 
     token: str
+    share_url: str
 
 
 class ShareLinkList(Shape):

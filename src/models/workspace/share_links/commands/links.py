@@ -45,8 +45,8 @@ async def create_share_link(
     (made,) = await work.rows(
         insert(share_link).values(values).returning(*share_link.c), of=ShareLink
     )
-    shown = dict(link_body(made, opens=True))
-    return IssuedShareLink(**shown | {"url": f"{shown['url']}#{token}"}, token=token)
+    shown = link_body(made, opens=True)
+    return IssuedShareLink(**dict(shown), token=token, share_url=f"{shown.url}#{token}")
 
 
 async def revoke_share_link(
