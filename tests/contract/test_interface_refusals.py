@@ -190,7 +190,10 @@ CALLS: Mapping[str, list[Refused]] = {
         Refused("run_automation_from_node", prepare=_without_version),
     ],
     "Approving a legacy import run not awaiting review, with no selected workspace, or with"
-    " blocking errors": [Refused("approve_legacy_import", prepare=_not_reviewed)],
+    " blocking errors": [
+        Refused("approve_legacy_import", prepare=_not_reviewed),
+        Refused("approve_legacy_import", {"body": {"selectedWorkspaceIds": []}}),
+    ],
     "Import with a `clientMutationId` still running, or reused with different input": [
         Refused("import_spreadsheet", prepare=_another_input)
     ],

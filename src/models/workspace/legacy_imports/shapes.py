@@ -20,7 +20,7 @@ OBJECT_KEY = r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$"
 Words = Annotated[str, Field(min_length=1, max_length=2000)]
 """The words an administrator writes beside a decision."""
 
-EntryIds = Annotated[list[InputId], Field(min_length=1, max_length=1000)]
+EntryIds = Annotated[list[InputId], Field(max_length=1000)]
 
 
 class CreateLegacyImport(Input):
@@ -70,7 +70,7 @@ class RollBackLegacyImport(Input):
 
     reason: Words
     force: bool = False
-    workspace_ids: EntryIds | None = None
+    workspace_ids: Annotated[EntryIds, Field(min_length=1)] | None = None
 
 
 class UpdateImportWorkspace(Input):
