@@ -122,7 +122,7 @@ def test_every_kind_operator_binding_and_function_is_named() -> None:
 
 FREE = {
     "by the keys of fields, which each database has of its own": (
-        *("data", "relations", "computed", "before", "after", "aggregates", "rows"),
+        *("data", "computed", "before", "after", "aggregates", "rows"),
     ),
     "what its author, or a node, wants it to be": (
         *("input", "output", "result", "payload", "triggerPayload", "variables", "mocks", "nodes"),
@@ -139,7 +139,7 @@ FREE = {
 }
 """The objects that have no shape, as keys or components, by the reason why."""
 DESCRIBED = {
-    *("Operation.input", "SeedDraft.plan", "RecordDetail.relations", "RecordDetail.system"),
+    *("Operation.input", "SeedDraft.plan", "RecordDetail.system"),
     *("AutomationRunDetail.metadata", "ActionRunDetail.metadata", "NodeRunShape.metadata"),
     "SourceRunOverview.metadata",
 }

@@ -75,8 +75,9 @@ def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
             found = _referring(one, schemas)
             options += [each for each in found.get("anyOf", [found]) if each not in options]
         return {**schema, "anyOf": options}
-    if "items" in schema:
-        return {**schema, "items": _referring(schema["items"], schemas)}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            return {**schema, key: _referring(schema[key], schemas)}
     if schema.get("format") == "uuid":
         return {"anyOf": [schema, ref("Reference")]}
     parts = [schemas[one] for one in reached(schemas, references(schema))]

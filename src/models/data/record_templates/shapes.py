@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Icon, Id, Input, JsonObject, Label, Moment, Nullable, Shape
+from models.data.records.shapes import Relations, RelationsInput
 
 MAX_TEMPLATES = 200
 
@@ -21,7 +22,7 @@ class CreateRecordTemplate(Input):
     description: Description | None = None
     icon: Icon | None = None
     data: JsonObject | None = None
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
     is_default: bool = False
 
 
@@ -32,7 +33,7 @@ class UpdateRecordTemplate(Input):
     description: Description | None = None
     icon: Icon | None = None
     data: JsonObject | None = None
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
     is_default: bool | None = None
 
 
@@ -46,7 +47,7 @@ class RecordTemplateShape(Shape):
     description: str | None
     icon: str | None
     data: JsonObject
-    relations: JsonObject
+    relations: Relations
     content_surface_id: Id
     is_default: bool
     created_at: Moment

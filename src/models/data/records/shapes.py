@@ -17,13 +17,32 @@ MAX_SORTS = 5
 MAX_AGGREGATES = 50
 MAX_OPERATIONS = 500
 
+_RECORD_ID: JsonObject = {"type": "string", "format": "uuid"}
+_RECORD_IDS: JsonObject = {"type": "array", "items": _RECORD_ID}
+RelationsInput = Annotated[
+    JsonObject,
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {"anyOf": [_RECORD_IDS, _RECORD_ID, {"type": "null"}]},
+        }
+    ),
+]
+"""Ids of records by the keys of relation fields, read with the fields of the database.
+
+One id does where a field holds one record at most; null empties it.
+"""
+Relations = Annotated[
+    JsonObject, WithJsonSchema({"type": "object", "additionalProperties": _RECORD_IDS})
+]
+
 
 class CreateRecord(Input):
     """Body of create record; `title` and `data.title` are one value."""
 
     title: str | None = None
     data: JsonObject | None = None
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
     template_id: InputId | None = None
 
 
@@ -32,7 +51,7 @@ class UpdateRecord(Input):
 
     title: str | None = None
     data: JsonObject | None = None
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
     archived: bool | None = None
 
 
@@ -62,7 +81,7 @@ class UpdateOperation(_OfRecord):
     op: Literal["update"]
     title: str | None = None
     data: JsonObject | None = None
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
 
 
 class DeleteOperation(_OfRecord):
@@ -179,10 +198,6 @@ class RelatedRecord(Shape):
     database_id: Id
 
 
-_RELATIONS: JsonObject = {
-    "type": "object",
-    "additionalProperties": {"type": "array", "items": {"type": "string", "format": "uuid"}},
-}
 _SYSTEM: JsonObject = {
     "type": "object",
     "additionalProperties": {"type": ["string", "integer", "null"]},
@@ -198,7 +213,7 @@ class RecordDetail(Shape):
     content_surface_id: Id | None
     title: str
     data: JsonObject
-    relations: Annotated[JsonObject, WithJsonSchema(_RELATIONS)]
+    relations: Relations
     computed: JsonObject
     system: Annotated[JsonObject, WithJsonSchema(_SYSTEM)]
     related: dict[str, list[RelatedRecord]]

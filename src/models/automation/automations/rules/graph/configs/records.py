@@ -7,7 +7,7 @@ from pydantic import Field
 from models.automation.automations.rules.graph.configs.types import FieldKey
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, example
 from models.data.records.rules.write.matching import MAX_BY
-from models.data.records.shapes import RecordQuery
+from models.data.records.shapes import RecordQuery, RelationsInput
 
 
 class QueryRecordsConfig(Input):
@@ -55,7 +55,7 @@ class CreateRecordConfig(Input):
     database_id: InputId
     title: str | None = None
     data: JsonObject = Field(default_factory=dict)
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
     upsert_by: Annotated[list[FieldKey], Field(max_length=MAX_BY, default_factory=list)]
 
 
@@ -76,7 +76,7 @@ class UpdateRecordConfig(Input):
     record_id: InputId
     title: str | None = None
     data: JsonObject = Field(default_factory=dict)
-    relations: JsonObject | None = None
+    relations: RelationsInput | None = None
 
 
 class DeleteRecordConfig(Input):
