@@ -61,6 +61,11 @@ _FORM = {
     "capabilities": ["read", "import_form"],
 }
 
+
+def _delivery(_: Furnished) -> Mapping[str, str]:
+    return {"X-Delivery": uuid4().hex}
+
+
 EXAMPLES: Mapping[str, Example] = {
     # callers and workspaces
     "get_me": GET,
@@ -277,7 +282,7 @@ EXAMPLES: Mapping[str, Example] = {
     "publish_automation_event": body({"eventKey": "paid", "data": {"amount": 1}}),
     # webhooks and secrets
     "rotate_webhook_secret": EMPTY,
-    "call_webhook_by_get": Example(headers=lambda _: {"X-Delivery": "1"}),
+    "call_webhook_by_get": Example(headers=_delivery),
     **dict.fromkeys(
         (
             "call_webhook",
@@ -285,7 +290,7 @@ EXAMPLES: Mapping[str, Example] = {
             "call_webhook_by_patch",
             "call_webhook_by_delete",
         ),
-        Example(headers=lambda _: {"X-Delivery": "1"}, body=lambda _: {"order": 17}),
+        Example(headers=_delivery, body=lambda _: {"order": 17}),
     ),
     "list_secrets": GET,
     "put_secret": body({"value": "Hi"}),
@@ -398,8 +403,11 @@ EXAMPLES: Mapping[str, Example] = {
         body=lambda one: {
             "label": "Imported",
             "kind": "file",
-            "fileId": one.ids["sheetFileId"],
-            "fields": [],
+            "fileId": one.ids["workbookFileId"],
+            "fields": [
+                {"sourcePath": "Title", "fieldKey": "title", "label": "Title", "kind": "text"},
+                {"sourcePath": "B", "fieldKey": "price", "label": "Price", "kind": "number"},
+            ],
             "targetDatabaseId": one.ids["databaseId"],
         },
         works=True,

@@ -1,10 +1,12 @@
 """A workspace with one of everything, made through the API, for tests that go through all of it."""
 
+import io
 import uuid
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from openpyxl import Workbook
 from sqlalchemy import insert
 
 from models.automation.waits.resume_urls import Address, resume_path
@@ -268,6 +270,9 @@ async def _imports(made: Furnished) -> None:
         headers={"Content-Type": "text/csv"},
     )
     made.ids["sheetFileId"] = answer.json()["data"]["fileId"]
+    path = f"{made.space.path}/files?name=sheet.xlsx"
+    answer = await made.client.post(path, content=_workbook(), headers={"Content-Type": "text/x"})
+    made.ids["workbookFileId"] = answer.json()["data"]["fileId"]
     given = {"label": "Sheet", "kind": "file", "fileId": made.ids["sheetFileId"]}
     async with made.space.database.transaction() as work:
         body = ImportSpreadsheet.model_validate(given)
@@ -279,6 +284,16 @@ async def _imports(made: Furnished) -> None:
     made.ids["idleSourceId"] = (await made.post(f"{made.space.path}/data-sources", idle))["id"]
     failed = await _ended_run(made, made.ids["idleSourceId"], DataSourceRunStatus.FAILED)
     made.ids["failedSourceRunId"] = failed
+
+
+def _workbook() -> bytes:
+    book = Workbook()
+    assert book.active is not None
+    book.active.append(["Title", "Price"])
+    book.active.append(["Tea", 3])
+    written = io.BytesIO()
+    book.save(written)
+    return written.getvalue()
 
 
 async def _ended_run(
