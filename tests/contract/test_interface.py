@@ -1,6 +1,7 @@
 """Each operation of the interface document answers what its tables say: declared, and live."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from jsonschema_rs import Draft202012Validator
@@ -27,6 +28,32 @@ WIDER = {
     "config",  # `dataSourceId` is that of one kind
 }  # fmt: skip
 """Where more is allowed than the document shows."""
+
+
+WITHOUT_VALUE = {
+    "Test-run automation": """startedAt completedAt output error startNodeId replayOfRunId
+        nodeRuns[].input nodeRuns[].output nodeRuns[].error nodeRuns[].startedAt
+        nodeRuns[].completedAt""",
+    "Restore automation version": """nextRunAt graph.failureAutomationId graph.triggerPosition
+        graph.nodes[].actionId graph.nodes[].label graph.nodes[].position graph.nodes[].retry""",
+    "Cancel automation run": "error startNodeId replayOfRunId nodeRuns[].error",
+    "Browse connection": "resources[].metadata resources[].parentExternalId",
+    "Duplicate database": """description icon parentItemId fields[].defaultValue
+        views[].ownerUserId views[].relationFieldId""",
+    "Approve legacy import run": """sourceSnapshotTimestamp sourceVersion converterVersion startedAt
+        completedAt canceledByUserId cancellationReason rollbackReason rollbackRequestedByUserId""",
+    "Cancel legacy import run": """sourceSnapshotTimestamp sourceVersion converterVersion startedAt
+        approvedAt rollbackReason rollbackRequestedByUserId""",
+    "List action runs": "[].error [].stepResults[].error",
+    "Create record": "contentSurfaceId",
+    "Update record": "contentSurfaceId",
+    "Replace home layout": "homeLayout.widgets[].config",
+    "Apply AI run": "results[].error results[].subjectId",
+    "Create share link": "expiresAt revokedAt",
+    "Update experiment": "endsAt guardrailMetric primaryMetric startedAt targetKey winner",
+    "Delete item": "file database.fields[].defaultValue",
+}
+"""Fields that nothing has a value for in the example call, and that are absent for that reason."""
 
 
 def operation_of(row: Row) -> Operation:
@@ -115,4 +142,26 @@ async def test_an_answer_has_the_fields_of_the_interface(
     assert found.status_code == operation.success, found.text
     wanted = answer(row["Success response"])
     if wanted is not None:
-        Draft202012Validator(wanted).validate(found.json()["data"])
+        data = found.json()["data"]
+        Draft202012Validator(wanted).validate(data)
+        absent = set(_absent(wanted, [data], ""))
+        assert absent == set(WITHOUT_VALUE.get(row["Operation"], "").split())
+
+
+def _absent(wanted: Schema, values: Sequence[Any], path: str) -> Iterator[str]:
+    """The fields that no value in a place of an answer has."""
+    objects = [one for one in values if isinstance(one, dict)]
+    for key, one in wanted.get("properties", {}).items():
+        there = [value[key] for value in objects if key in value]
+        where = f"{path}.{key}".lstrip(".")
+        if objects and not there:
+            yield where
+        yield from _absent(one, there, where)
+    inner = wanted.get("items") or wanted.get("additionalProperties")
+    if isinstance(inner, dict):
+        elements = [
+            each
+            for one in values
+            for each in (one.values() if isinstance(one, dict) else one or ())
+        ]
+        yield from _absent(inner, elements, f"{path}[]")
