@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.workspace.bundles.rules import Manifest
 from models.workspace.legacy_imports.rules import (
     RUN_LIFECYCLE,
     Entry,
@@ -18,6 +19,7 @@ from models.workspace.legacy_imports.rules import (
     is_within_tolerance,
     next_step,
 )
+from tests.support.bundles import manifest
 
 S = LegacyImportStatus
 ENTRY = Entry(
@@ -98,3 +100,16 @@ def test_one_row_of_a_hundred_may_differ() -> None:
     assert is_within_tolerance(100, 99)
     assert not is_within_tolerance(100, 98)
     assert is_within_tolerance(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z"),
+        ("2026-01-01T02:00:00.1234+02:00", "2026-01-01T00:00:00.123Z"),
+        ("last spring", "last spring"),
+    ],
+)
+def test_the_moment_of_a_bundle_is_shown_as_every_other(written: str, shown: str) -> None:
+    told = Manifest.model_validate_json(manifest({}, snapshotAt=written))
+    assert told.snapshot_at == shown

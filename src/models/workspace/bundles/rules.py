@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import to_json
 
 from models.core.base import Input, InputId
+from models.core.values import InvalidValueError, moment
 from models.workspace.bundles.errors import BundleError, Fault
-from runtime.timestamps import wire_timestamp
+from runtime.timestamps import truncate, wire_timestamp
 
 FORMAT = "workspace-bundle"
 FORMAT_VERSION = 1
@@ -38,6 +39,14 @@ LONGEST_NAME = 300
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
 _NAME = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT}){{0,5}}")
 _BLOB = re.compile(r"workspaces/[0-9a-f-]{36}/blobs/[0-9a-f]{64}")
+
+
+def _on_the_wire(text: str) -> str:
+    """A moment as answers write it; converters may have written anything else, which stays."""
+    try:
+        return wire_timestamp(truncate(moment(text)))
+    except InvalidValueError:
+        return text
 
 
 class ManifestFile(Input):
@@ -70,7 +79,7 @@ class Manifest(Input):
     format_version: Literal[1]
     source_version: Annotated[str, Field(max_length=200)]
     converter_version: Annotated[str, Field(max_length=200)] | None = None
-    snapshot_at: Annotated[str, Field(max_length=64)]
+    snapshot_at: Annotated[str, Field(max_length=64), AfterValidator(_on_the_wire)]
     workspaces: Annotated[list[ManifestWorkspace], Field(max_length=MAX_WORKSPACES)]
     files: Annotated[list[ManifestFile], Field(max_length=MAX_FILES)]
 
