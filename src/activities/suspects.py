@@ -35,9 +35,9 @@ _BEAT_SECONDS = 2
 
 
 class QuarantineDeathError(Exception):
-    """The quarantine ended with this code at this step; None when it ran out of memory."""
+    """The quarantine ended with this code at this step."""
 
-    def __init__(self, step: str, code: int | None) -> None:
+    def __init__(self, step: str, code: int) -> None:
         super().__init__(step, code)
         self.step = step
         self.code = code
@@ -45,7 +45,7 @@ class QuarantineDeathError(Exception):
     @property
     def reason(self) -> str:
         """The error in the row of the work."""
-        end = "out of memory" if self.code is None else end_of(self.code)
+        end = end_of(self.code)
         return (
             f"{self.step} ended {suspects.MOST_LOST} workers, and then a process of its own: {end}."
         )
@@ -86,6 +86,8 @@ class Suspects:
         """
         families = {family.name: family for family in self._families.values()}.values()
         guilty = ended_by_itself(predecessor)
+        if guilty and predecessor is not None:
+            log.error("the worker before this one died of itself", end=end_of(predecessor))
         async with self._database.transaction() as work:
             await suspects.settle(work, self._host, guilty=guilty)
             if guilty:
@@ -149,7 +151,7 @@ class Suspects:
         try:
             return await self._quarantine.execute(call)
         except QuarantineDeathError as death:
-            if death.code is not None and not ended_by_itself(death.code):
+            if not ended_by_itself(death.code):
                 raise ApplicationError("The quarantine was ended.", type="interrupted") from None
             await self._fail(family, id_, death.reason)
             raise ApplicationError(death.reason, type="lethal", non_retryable=True) from None

@@ -4,6 +4,8 @@ import signal
 
 PREDECESSOR = "WORKSPACE_PREDECESSOR_EXIT"
 """The variable in which a process is told the exit code of the one it takes the place of."""
+OUT_OF_MEMORY = 128 + signal.SIGKILL
+"""The code told of a process that the kernel killed for its memory; containers show the same."""
 _FROM_INSIDE = frozenset(
     {
         signal.SIGABRT,
@@ -34,6 +36,8 @@ def ended_by_itself(code: int | None) -> bool:
 
 def end_of(code: int) -> str:
     """The end of a process, in words."""
+    if code == OUT_OF_MEMORY:
+        return "out of memory"
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -31,7 +31,7 @@ from runtime.ids import new_id
 from tests.chaos.processes import Workers
 from tests.support.actions import make, start
 from tests.support.engine import Engine, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import eventually, found_when
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=90)]
 
@@ -72,6 +72,12 @@ lethal("_stage")
 async def die(self, run_id):
     os.kill(os.getpid(), signal.SIGSEGV)
 BundleActivities._run = die
+"""
+HUNGRY = """
+from activities.jobs.transactions import JobActivities
+async def eat(self, *_):
+    bytearray(3 * 1024**3)
+JobActivities._chunk = eat
 """
 SLEEPY = """
 import asyncio
@@ -216,6 +222,26 @@ async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_
         return await status(data_source_run, again) == "succeeded"
 
     await eventually(is_imported, what="an import after them")
+
+
+async def test_what_asks_for_more_memory_than_a_quarantine_has_fails_for_it(
+    idle: Engine, workers: Workers
+) -> None:
+    job_id = new_id()
+    async with idle.database.transaction() as work:
+        await accept_job(work, idle.actor, Family.RECOMPUTATION, job_id, new_id(), summary="Test")
+        lost = {"id": job_id, "lost": 3, "suspected_at": work.now}
+        await work.execute(insert(work_suspect), lost)
+    worker = await workers.start(prepared=prepared(HUNGRY))
+
+    async def error() -> str | None:
+        async with idle.database.reading() as work:
+            found = await work.scalar(select(job.c.error).where(job.c.id == job_id))
+        return None if found is None else str(found)
+
+    told = await found_when(error, bool, "the end of the job")
+    assert told == "advance_job ended 3 workers, and then a process of its own: out of memory."
+    assert worker.process.exit_code is None
 
 
 async def _refresh(engine: Engine) -> Id:

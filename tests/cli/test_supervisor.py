@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from rich.console import Console
 
+import runtime.memory_kills
 from cli.supervisor.children import Child, Service, clear_strays
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object, write_private
@@ -27,7 +28,7 @@ from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
 from cli.supervisor.temporal import temporal_service
-from runtime.exit_codes import PREDECESSOR
+from runtime.exit_codes import OUT_OF_MEMORY, PREDECESSOR
 from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
 
@@ -117,6 +118,25 @@ async def test_a_child_is_told_how_the_one_before_it_ended(
     await eventually(lambda: state.log("a").read_text().split() == ["0"])
     os.kill(pid_of(state, "a"), number)
     await eventually(lambda: state.log("a").read_text().split() == ["0", str(-number.value)])
+
+
+async def test_a_child_is_told_that_the_kernel_ended_the_one_before_it_for_its_memory(
+    supervisor: Supervisor,
+    state: StateDir,
+    shown: StringIO,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counters = tmp_path / "vmstat"
+    counters.write_text("oom_kill 3\n")
+    monkeypatch.setattr(runtime.memory_kills, "COUNTERS", counters)
+    code = f"import os; print(os.environ['{PREDECESSOR}'], flush=True)\n{STAY}"
+    await supervisor.start(service("a", code))
+    await eventually(lambda: state.log("a").read_text().split() == ["0"])
+    counters.write_text("oom_kill 4\n")
+    os.kill(pid_of(state, "a"), signal.SIGKILL)
+    await eventually(lambda: state.log("a").read_text().split() == ["0", str(OUT_OF_MEMORY)])
+    assert "ended: out of memory" in shown.getvalue()
 
 
 async def test_a_child_comes_back_though_it_could_not_be_started(

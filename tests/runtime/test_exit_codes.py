@@ -1,10 +1,13 @@
 """Who is to blame for the end of a process."""
 
 import signal
+from pathlib import Path
 
 import pytest
 
-from runtime.exit_codes import end_of, ended_by_itself
+import runtime.memory_kills
+from runtime.exit_codes import OUT_OF_MEMORY, end_of, ended_by_itself
+from runtime.memory_kills import memory_kills, with_memory_kill
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE])
@@ -22,3 +25,19 @@ def test_all_others_are_somebody_else(code: int) -> None:
 def test_an_exit_without_order_and_an_end_that_nobody_saw_count(code: int | None) -> None:
     assert ended_by_itself(code)
     assert end_of(3) == "exit code 3"
+
+
+def test_a_kill_by_the_kernel_for_want_of_memory_is_the_process_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counters = tmp_path / "vmstat"
+    monkeypatch.setattr(runtime.memory_kills, "COUNTERS", counters)
+    assert memory_kills() == 0
+    counters.write_text("pgfault 12\noom_kill 3\n")
+    before = memory_kills()
+    assert with_memory_kill(-signal.SIGKILL, before) == -signal.SIGKILL, "somebody's"
+    counters.write_text("pgfault 12\noom_kill 4\n")
+    assert with_memory_kill(-signal.SIGKILL, before) == OUT_OF_MEMORY
+    assert with_memory_kill(-signal.SIGTERM, before) == -signal.SIGTERM
+    assert ended_by_itself(OUT_OF_MEMORY)
+    assert end_of(OUT_OF_MEMORY) == "out of memory"

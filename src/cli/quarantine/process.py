@@ -17,6 +17,8 @@ from temporalio.worker import ExecuteActivityInput
 
 from activities.suspects import QuarantineDeathError
 from cli.quarantine import messages
+from runtime.exit_codes import OUT_OF_MEMORY
+from runtime.memory_kills import memory_kills, with_memory_kill
 from runtime.payload_converter import data_converter
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
@@ -101,12 +103,13 @@ class QuarantineProcess:
         return self._process
 
     async def _end(self, process: asyncio.subprocess.Process, kind: Any) -> Any:
-        step = activity.info().activity_type
+        step, kills = activity.info().activity_type, memory_kills()
         while True:
             try:
                 message = await _receive(process)
             except EOFError:
-                raise QuarantineDeathError(step, await process.wait()) from None
+                code = with_memory_kill(await process.wait(), kills)
+                raise QuarantineDeathError(step, code) from None
             match message:
                 case messages.Step(name):
                     step = name
@@ -121,7 +124,7 @@ class QuarantineProcess:
                     raise asyncio.CancelledError
                 case messages.OutOfMemory():
                     await self.close()
-                    raise QuarantineDeathError(step, None)
+                    raise QuarantineDeathError(step, OUT_OF_MEMORY)
                 case _:
                     raise RuntimeError(f"The quarantine said {message!r}.")
 

@@ -15,6 +15,7 @@ from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object, write_private
 from cli.supervisor.state import StateDir
 from runtime.exit_codes import PREDECESSOR
+from runtime.memory_kills import memory_kills, with_memory_kill
 
 
 def _nothing() -> None:
@@ -53,6 +54,7 @@ class Child:
         self.pid = process.pid
         self._process = process
         self._record = record
+        self._memory_kills = memory_kills()
 
     @classmethod
     async def start(cls, service: Service, state: StateDir, predecessor: int = 0) -> "Child":
@@ -96,8 +98,8 @@ class Child:
         return self._process.returncode is None
 
     async def wait(self) -> int:
-        """The exit code; negative for a signal."""
-        code = await self._process.wait()
+        """The exit code; negative for a signal, OUT_OF_MEMORY for that of the kernel."""
+        code = with_memory_kill(await self._process.wait(), self._memory_kills)
         kill_group(self.pid)
         self._record.unlink(missing_ok=True)
         return code
