@@ -204,7 +204,7 @@ async def run_worker(
                 await until_stopped(stopping, require_polling(parts.client, queues))
             finally:
                 log.info("worker is draining")
-                _cut_off_later()
+                _cut_off_later(code=0 if stopping.is_set() else 1)
 
 
 async def _beat(heartbeat: Path | None) -> None:
@@ -216,8 +216,11 @@ async def _beat(heartbeat: Path | None) -> None:
         await asyncio.sleep(BEAT_SECONDS)
 
 
-def _cut_off_later() -> None:
-    """End the process after a while. Work that is cut off is durable: another worker repeats it."""
-    cut_off = threading.Timer(DRAIN_SECONDS, os._exit, [1])
+def _cut_off_later(code: int) -> None:
+    """End the process after a while. Work that is cut off is durable: another worker repeats it.
+
+    Who was asked to end did so in order, and is no loss that any work is blamed for.
+    """
+    cut_off = threading.Timer(DRAIN_SECONDS, os._exit, [code])
     cut_off.daemon = True
     cut_off.start()

@@ -55,6 +55,14 @@ cli.worker_process.DRAIN_SECONDS = 2
 cli.worker_process.GRACE = timedelta(seconds=2)
 """
 
+STUCK = """
+import asyncio
+import cli.worker_process
+from cli.quarantine.process import QuarantineProcess
+cli.worker_process.DRAIN_SECONDS = 1
+QuarantineProcess.close = lambda self: asyncio.sleep(600)
+"""
+
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
     deliveries = ExecutionDeliveries(idle.client, ROUTES).by_intent()
@@ -119,6 +127,15 @@ async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)
     assert titles == [("done",)] * RUNS
     await until(engine, waiting, "completed")
+
+
+async def test_a_worker_that_is_asked_to_stop_and_cut_off_has_ended_in_order(
+    workers: Workers,
+) -> None:
+    worker = await workers.start(prepared=STUCK)
+    await worker.ready()
+    worker.process.terminate()
+    assert await worker.ended() == 0, "no work is suspected of its end"
 
 
 async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: Workers) -> None:
