@@ -16,7 +16,8 @@ _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 10.0
 # A child that lived this long, or was killed, is in no crash loop: its restart is immediate again.
 _STEADY_SECONDS = 30.0
-_START_SECONDS = 60.0
+_START_SECONDS = 300.0
+"""One that cannot start ends, and says so at once; this is for a machine that is very busy."""
 _PROBE_SECONDS = 3.0
 
 
