@@ -38,6 +38,11 @@ class Delivery(SQLModel, table=True):
         one_of("channel", DeliveryChannel),
         one_of("status", DeliveryStatus),
         Index("ix_delivery_target_id", "workspace_id", "target_id", "created_at", "id"),
+        Index(
+            "ix_delivery_ended",
+            *("workspace_id", "target_id", "status", "created_at", "id"),
+            postgresql_where=text(f"status NOT IN ({listed(OPEN_DELIVERY)})"),
+        ),
         Index("ix_delivery_completed_at", "completed_at"),
         Index("ix_delivery_created_at", "workspace_id", "channel", "created_at"),
         Index("ix_delivery_open_target_id", "target_id", postgresql_where=text(_OPEN)),

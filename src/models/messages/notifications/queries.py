@@ -1,11 +1,13 @@
 """Reading notifications: always one user's own, in the workspaces they may read."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, select, tuple_
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
+from models.core.lines import of_each
 from models.core.pagination import PageRequest
 from models.messages.notifications.shapes import NotificationBody, NotificationList
 from models.messages.notifications.tables import Notification, notification
@@ -42,15 +44,20 @@ async def list_notifications(
 ) -> NotificationList:
     """The user's notifications in these workspaces, newest first."""
     columns = notification.c
-    newest = (columns.created_at, columns.id)
-    statement = select(notification).where(
-        columns.user_id == user_id, columns.workspace_id.in_(places)
-    )
-    if unread_only:
-        statement = statement.where(columns.read_at.is_(None))
-    if not include_archived:
-        statement = statement.where(columns.archived_at.is_(None))
-    shown = await page.descending(work, statement, *newest, of=Notification)
+
+    def newest(place: ColumnElement[Id]) -> Select[Any]:
+        own = select(notification).where(columns.user_id == user_id, columns.workspace_id == place)
+        if unread_only:
+            own = own.where(columns.read_at.is_(None))
+        if not include_archived:
+            own = own.where(columns.archived_at.is_(None))
+        if page.after is not None:
+            own = own.where(tuple_(columns.created_at, columns.id) < tuple_(*page.after))
+        return own.order_by(columns.created_at.desc(), columns.id.desc()).limit(page.fetch)
+
+    statement = of_each(places, newest)
+    order = statement.selected_columns
+    shown = await page.descending(work, statement, order.created_at, order.id, of=Notification)
     return NotificationList(
         notifications=[NotificationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,

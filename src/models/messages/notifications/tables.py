@@ -11,6 +11,8 @@ from models.core.base import Id
 from models.messages.notification_preferences.kinds import NotificationKind
 from runtime.schema import Timestamp, one_of, table_of
 
+_ORDER = ("user_id", "workspace_id", "created_at", "id")
+
 
 class Notification(SQLModel, table=True):
     """A message to one user in one workspace."""
@@ -20,12 +22,11 @@ class Notification(SQLModel, table=True):
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["user_id"], ["app_user.id"]),
         one_of("kind", NotificationKind),
-        Index("ix_notification_user_id_created_at_id", "user_id", "created_at", "id"),
+        Index("ix_notification_all", *_ORDER),
+        Index("ix_notification_kept", *_ORDER, postgresql_where=text("archived_at IS NULL")),
         Index(
             "ix_notification_unread",
-            "user_id",
-            "workspace_id",
-            "id",
+            *_ORDER,
             postgresql_where=text("read_at IS NULL AND archived_at IS NULL"),
         ),
     )

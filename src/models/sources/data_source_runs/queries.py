@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Select, select
-from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy import ColumnElement, Select, select
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
+from models.core.lines import of_each
 from models.messages.jobs.queries import succeeded_job
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage, page_url
 from models.sources.data_source_runs.shapes import (
@@ -72,15 +72,15 @@ async def latest_runs(
     work: UnitOfWork, workspace_id: Id, data_source_ids: Collection[Id]
 ) -> dict[Id, DataSourceRunDetail]:
     """The newest run of each of these data sources that has one."""
-    newest = (
-        _SHOWN.where(
+
+    def newest(source: ColumnElement[Id]) -> Select[Any]:
+        own = _SHOWN.where(
             data_source_run.c.workspace_id == workspace_id,
-            data_source_run.c.data_source_id.in_(data_source_ids),
+            data_source_run.c.data_source_id == source,
         )
-        .ext(distinct_on(data_source_run.c.data_source_id))
-        .order_by(data_source_run.c.data_source_id, *_NEWEST_FIRST)
-    )
-    rows = await work.rows(newest, of=DataSourceRun)
+        return own.order_by(*_NEWEST_FIRST).limit(1)
+
+    rows = await work.rows(of_each(data_source_ids, newest), of=DataSourceRun)
     shown = [_detail(row) for row in rows]
     return {run.data_source_id: run for run in shown}
 

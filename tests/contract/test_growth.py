@@ -1,0 +1,143 @@
+"""Lists, filters and counters read few rows, however much a workspace has behind it."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from models.workspace.usage.totals import settle_totals
+from runtime.database import libpq_url
+from tests.contract.furnished import Furnished
+from tests.contract.operations import Operation, call, operations
+from tests.support.document import DOCUMENT
+
+pytestmark = [pytest.mark.takes(seconds=60)]
+
+MANY = 20_000
+"""Rows of each table."""
+MOST = 6_000
+"""Rows that one statement reads: a page of events looks through 5,000 at most."""
+
+_AGE = "make_interval(secs => n * 3600)"
+_AGED = f"'id', uuidv7(-{_AGE}), 'created_at', now() - {_AGE}"
+_ENDED = f"{_AGED}, 'completed_at', now() - {_AGE}"
+_OWN = "workspace_id = %(place)s"
+LEFT_BY_RUNS = {
+    "automation_run": (_OWN, f"{_ENDED}, 'status', 'succeeded'"),
+    "action_run": (_OWN, f"{_ENDED}, 'started_at', now() - {_AGE}, 'status', 'succeeded'"),
+    "data_source_run": (f"{_OWN} AND data_source_id IS NOT NULL AND status = 'succeeded'", _ENDED),
+    "job": (_OWN, f"{_ENDED}, 'status', 'succeeded'"),
+    "delivery": (f"{_OWN} AND channel = 'webhook'", f"{_ENDED}, 'status', 'delivered'"),
+    "notification": (_OWN, f"{_AGED}, 'read_at', now(), 'archived_at', now()"),
+    "workspace_event": (_OWN, "'seq', n * 0 + nextval('workspace_event_number')"),
+    "request_log": (_OWN, f"{_AGED}, 'method', 'GET'"),
+    "record": (_OWN, f"{_AGED}, 'title', 'Record ' || n"),
+    "record_change": (_OWN, f"{_AGED}, 'at', now() - {_AGE}"),
+    "change_set": (_OWN, f"{_ENDED}, 'status', 'rejected', 'sealed_credentials', null"),
+    "legacy_import_run": ("status = 'cancelled'", _ENDED),
+}
+"""By table, the row of which there are many after a while, and what differs in each."""
+
+Statement = tuple[str, Any]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def grown(own: Furnished, database_url: str) -> AsyncIterator[Furnished]:
+    """The furnished workspace with a long past, none of which its filters look for."""
+    async with await _connection(database_url) as connection:
+        # Foreign keys and triggers have nothing to say about copies.
+        await connection.execute("SET session_replication_role = replica")
+        for table, (which, changed) in LEFT_BY_RUNS.items():
+            copied = await connection.execute(
+                f"INSERT INTO {table} SELECT made.*"  # noqa: S608  # our own names
+                f" FROM (SELECT {table} AS one FROM {table} WHERE {which} LIMIT 1) first,"
+                f" generate_series(1, {MANY}) n,"
+                f" jsonb_populate_record(first.one, jsonb_build_object({changed})) made",
+                {"place": own.space.id},
+            )
+            assert copied.rowcount == MANY, table
+            await connection.execute(f"VACUUM ANALYZE {table}")
+    async with own.space.database.transaction() as work:
+        while await settle_totals(work):
+            pass
+    yield own
+
+
+async def _connection(url: str) -> psycopg.AsyncConnection[Any]:
+    return await psycopg.AsyncConnection.connect(libpq_url(url), autocommit=True)
+
+
+async def test_no_list_filter_or_counter_reads_the_past(
+    grown: Furnished, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, float] = {}
+    async with await _connection(database_url) as connection:
+        # Where a table is small, reading all of it is no sign of a look through it.
+        await connection.execute("SET enable_seqscan = off")
+        for operation, query in _questions():
+            with _recorded(monkeypatch) as statements:
+                await call(grown.client, operation, grown, query=query)
+            rows = [await _rows_read(connection, one) for one in statements]
+            read[f"{operation.id} {query or ''}"] = max(rows, default=0)
+    assert {name: rows for name, rows in read.items() if rows > MOST} == {}
+    assert len(read) > 100, "of each list every filter"
+
+
+def _questions() -> Iterator[tuple[Operation, dict[str, str]]]:
+    for operation in operations():
+        if operation.id.startswith("list_") or operation.id == "get_workspace_usage":
+            yield operation, {}
+            described = DOCUMENT["paths"][operation.path][operation.method]
+            for parameter in described.get("parameters", []):
+                if parameter["in"] == "query":
+                    for value in _values(parameter["schema"]):
+                        yield operation, {parameter["name"]: value}
+
+
+def _values(schema: Any) -> Iterator[str]:
+    """The values of a filter that has a few."""
+    while "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if schema.get("type") == "boolean":
+        yield from ("true", "false")
+    yield from schema.get("enum", [])
+    for one in schema.get("anyOf", []):
+        yield from _values(one)
+
+
+@contextmanager
+def _recorded(patch: pytest.MonkeyPatch) -> Iterator[list[Statement]]:
+    """The statements that read, of all that the driver is given meanwhile."""
+    statements: list[Statement] = []
+    whole = psycopg.AsyncCursor.execute
+
+    async def execute(self: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
+        if isinstance(query, str) and re.match(r"\s*(SELECT|WITH)\b", query):
+            statements.append((query, parameters))
+        return await whole(self, query, parameters, **options)
+
+    with patch.context() as context:
+        context.setattr(psycopg.AsyncCursor, "execute", execute)
+        yield statements
+
+
+async def _rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:
+    text, parameters = statement
+    cursor = await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters)
+    row = await cursor.fetchone()
+    assert row is not None
+    return sum(_scanned(row[0][0]["Plan"]))
+
+
+def _scanned(plan: Any) -> Iterator[float]:
+    """The rows that each scan of a plan looks at."""
+    if "Relation Name" in plan or "Index Name" in plan:
+        removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
+        rows = plan["Actual Rows"] + sum(plan.get(name, 0) for name in removed)
+        yield rows * plan["Actual Loops"]
+    for part in plan.get("Plans", []):
+        yield from _scanned(part)
