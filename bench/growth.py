@@ -22,6 +22,7 @@ ASKED = 40
 """Requests of each question and size; the first of them warm up."""
 WARM = 10
 EXPIRED = 20_000
+EXPIRING = {"automation_run": "created_at", "request_log": "created_at", "workspace_event": "at"}
 RUNS_A_SECOND = 100.0
 """The runs a second that a busy platform makes, and that retention keeps up with."""
 
@@ -49,8 +50,10 @@ async def growth(platform: Platform, client: Client) -> list[Figure]:
 def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Mapping[str, Ask]:
     """The requests by name."""
     place = f"/v1/workspaces/{platform.connection['workspaceId']}"
-    runs, records = f"{place}/automation-runs", f"/v1/databases/{past.database_id}/records"
+    runs, records = f"{place}/automation-runs", f"/v1/databases/{past.ids['database_id']}/records"
     of_one = f"{place}/automations/{automation_id}/runs"
+    told = f"{place}/webhook-endpoints/{past.ids['endpoint_id']}/deliveries"
+    refreshed = f"{place}/data-sources/{past.ids['data_source_id']}/runs"
     since = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(time.time() - 5 * 86_400))
     lists: dict[str, tuple[str, dict[str, Any]]] = {
         "runs": (runs, {}),
@@ -65,6 +68,13 @@ def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Map
         "runs of an automation": (of_one, {}),
         "runs failed of an automation": (of_one, {"status": "failed"}),
         "automations": (f"{place}/automations", {}),
+        "runs of an action": (f"{place}/actions/{past.ids['action_id']}/runs", {}),
+        "data sources": (f"{place}/data-sources", {}),
+        "runs of a data source": (refreshed, {}),
+        "deliveries": (told, {}),
+        "deliveries failed": (told, {"status": "failed"}),
+        "notifications": (f"{place}/notifications", {}),
+        "notifications unread": (f"{place}/notifications", {"unreadOnly": True}),
         "usage": (f"{place}/usage", {}),
         "events": (f"{place}/events", {}),
         "request logs": (f"{place}/api-keys/request-logs", {}),
@@ -131,17 +141,18 @@ def _print_exponents(times: Mapping[str, Mapping[int, list[float]]]) -> None:
 
 
 async def _deletion(platform: Platform, client: Client, past: LongHistory) -> Figure:
-    """Expired runs that a sweep removes a second, beside all that is kept."""
+    """Expired runs that a sweep removes a second, with as many events and request logs."""
     figure = Figure("expired runs removed", "1/s", at_least=1.0)
     await past.expire(EXPIRED)
-    left = "SELECT count(*) FROM automation_run WHERE created_at < now() - interval '100 days'"
+    left = " UNION ALL ".join(
+        f"SELECT 1 FROM {table} WHERE {moment} < now() - interval '100 days'"  # noqa: S608
+        for table, moment in EXPIRING.items()
+    )
     started = time.perf_counter()
     await client.get_schedule_handle(Family.RETENTION.workflow_id("sweep")).trigger()
     async with asyncio.timeout(EXPIRED / RUNS_A_SECOND * 5):
         while True:
-            row = await (await platform.database.execute(left)).fetchone()
-            assert row is not None
-            if not row[0]:
+            if await (await platform.database.execute(f"{left} LIMIT 1")).fetchone() is None:
                 break
             await asyncio.sleep(0.2)
     figure.add(EXPIRED / (time.perf_counter() - started), RUNS_A_SECOND)

@@ -1,7 +1,6 @@
 """Rows of a workspace that has been at work for long, written past the API and its triggers."""
 
 from typing import Any, LiteralString
-from uuid import UUID
 
 import psycopg
 
@@ -52,49 +51,109 @@ SELECT uuidv7(-age), %(workspace_id)s, %(database_id)s, 'Record ' || n,
     jsonb_build_object('price', n %% 1000), false, now() - age, now() - age
 FROM (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
 """  # noqa: S608
-_LOGGED = ("automation_run", "workspace_event")
+_ACTION_RUNS = f"""
+INSERT INTO action_run (id, workspace_id, action_id, kind, config, status, input, started_at,
+    completed_at)
+SELECT uuidv7(-age), %(workspace_id)s, %(action_id)s, 'transform', '{{}}', 'succeeded', '{{}}',
+    now() - age, now() - age
+FROM (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
+"""  # noqa: S608
+_REFRESHES = f"""
+INSERT INTO data_source_run (id, workspace_id, data_source_id, status, trigger, plan, progress,
+    stats, created_at, started_at, completed_at)
+SELECT uuidv7(-age), %(workspace_id)s, %(data_source_id)s, 'succeeded', 'schedule', '{{}}', '{{}}',
+    '{{}}', now() - age, now() - age, now() - age
+FROM (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
+"""  # noqa: S608
+_DELIVERIES = f"""
+INSERT INTO delivery (id, workspace_id, channel, subject_id, target_id, input, status, attempts,
+    executing, executions, expires_at, created_at, completed_at)
+SELECT uuidv7(-age), %(workspace_id)s, 'webhook', uuidv7(), %(endpoint_id)s,
+    '{{"type": "run.status", "timestamp": "2026-01-01T00:00:00Z"}}',
+    CASE WHEN n %% 1009 = 0 THEN 'failed' ELSE 'delivered' END, 1, false, 1, now(),
+    now() - age, now() - age
+FROM (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
+"""  # noqa: S608
+_NOTIFICATIONS = f"""
+INSERT INTO notification (id, workspace_id, user_id, kind, title, body, data, read_at, archived_at,
+    created_at)
+SELECT uuidv7(-age), workspace_id, user_id, 'automation_failed', 'Failed', '', '{{}}', now(),
+    CASE WHEN n %% 1009 <> 0 THEN now() END, now() - age
+FROM workspace_member,
+    (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
+WHERE workspace_id = %(workspace_id)s AND role = 'owner'
+"""  # noqa: S608
+_EXPIRE_EVENTS = """
+UPDATE workspace_event SET at = at - interval '200 days'
+WHERE seq IN (SELECT seq FROM workspace_event ORDER BY seq LIMIT %(last)s::int)
+"""
+_BESIDE = (
+    _EVENTS,
+    _REQUEST_LOGS,
+    _RECORDS,
+    _ACTION_RUNS,
+    _REFRESHES,
+    _DELIVERIES,
+    _NOTIFICATIONS,
+)
+_NOTHING = {"output": {}}
+_LOGGED = ("automation_run", "workspace_event", "action_run", "data_source_run", "notification")
 """Tables whose triggers write the log, which is filled by itself."""
-FILLED = (*_LOGGED, "node_run", "request_log", "record")
+FILLED = (*_LOGGED, "node_run", "request_log", "record", "delivery")
 
 
 class LongHistory:
     """A workspace whose past grows to the sizes that it is asked for."""
 
-    def __init__(self, platform: Platform, run_id: str, database_id: str) -> None:
+    def __init__(self, platform: Platform, run_id: str, **ids: str) -> None:
+        self.ids = ids
+        """Of the one database, action, data source and endpoint that all rows belong to."""
         self._platform = platform
         self._values: dict[str, Any] = {
             "workspace_id": platform.connection["workspaceId"],
             "run_id": run_id,
-            "database_id": database_id,
             "days": DAYS,
+            **ids,
         }
         self._rows = 0
 
     @classmethod
     async def of(cls, platform: Platform, automation_id: str) -> "LongHistory":
-        """A past made of copies of one real run, and of records of one database."""
+        """A past made of copies of one real run, and of rows that belong to one of each noun."""
         run_id = await platform.start(automation_id)
         await platform.settled()
-        place = f"/v1/workspaces/{platform.connection['workspaceId']}/databases"
+        place = f"/v1/workspaces/{platform.connection['workspaceId']}"
         fields = [{"label": "Price", "kind": "number"}]
-        made = await platform.post(place, {"label": "Long", "fields": fields})
-        return cls(platform, run_id, made["id"])
-
-    @property
-    def database_id(self) -> UUID:
-        return UUID(self._values["database_id"])
+        url = "http://127.0.0.1:9/"
+        bodies: dict[str, tuple[str, dict[str, Any]]] = {
+            "database_id": ("databases", {"label": "Long", "fields": fields}),
+            "action_id": ("actions", {"label": "Long", "kind": "transform", "config": _NOTHING}),
+            "data_source_id": (
+                "data-sources",
+                {"label": "Long", "kind": "http_json", "config": {"url": url}},
+            ),
+            "endpoint_id": ("webhook-endpoints", {"url": url, "eventTypes": ["item.trashed"]}),
+        }
+        made = {
+            name: (await platform.post(f"{place}/{path}", body))["id"]
+            for name, (path, body) in bodies.items()
+        }
+        return cls(platform, run_id, **made)
 
     async def grow(self, rows: int) -> None:
-        """Have that many ended runs with their nodes, events, request logs and records."""
+        """Have that many ended runs with their nodes, and as many rows of all they leave."""
         values = {**self._values, "first": self._rows + 1, "last": rows}
-        await self._fill(values, _RUNS, _NODES, _EVENTS, _REQUEST_LOGS, _RECORDS)
+        await self._fill(values, _RUNS, _NODES, *_BESIDE)
         self._rows = rows
 
     async def expire(self, rows: int) -> None:
-        """Make that many more runs, which ended 200 days ago."""
+        """Make that many more runs and request logs of 200 days ago, and age as many events."""
         values = {**self._values, "first": 1, "last": rows, "days": 0}
-        old = _RUNS.replace("now() - age", "now() - age - interval '200 days'")
-        await self._fill(values, old, _NODES)
+        runs, logs = (
+            one.replace("now() - age", "now() - age - interval '200 days'")
+            for one in (_RUNS, _REQUEST_LOGS)
+        )
+        await self._fill(values, runs, _NODES, logs, _EXPIRE_EVENTS)
 
     async def _fill(self, values: dict[str, Any], *statements: LiteralString) -> None:
         """Write rows without the triggers that keep the log: the log is filled by itself."""
