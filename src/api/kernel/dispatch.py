@@ -99,6 +99,9 @@ class Dispatch:
         async def refuse(_: ApiRequest) -> NoReturn:
             if isinstance(refusal, NotFoundError):
                 raise UnknownPathError(self._neighbours.of(scope["method"], scope["path"]))
+            other = self._neighbours.taking(scope["method"], scope["path"])
+            if other is not None:
+                refusal.message += f" Nearest with {scope['method']}: {other}."
             raise refusal
 
         is_public = isinstance(refusal, UnknownMethodError) and refusal.is_public

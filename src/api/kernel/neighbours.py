@@ -73,6 +73,18 @@ class Neighbours:
                 break
         return [str(one) for _, _, one in near[:MOST]]
 
+    def taking(self, method: str, path: str) -> str | None:
+        """The path that has the method and is hardly another one; None where there is none."""
+        segments = [one for one in path.split("/") if one]
+        if not segments or len(segments) > _MOST_SEGMENTS or len(segments[-1]) > _LONGEST_WORD:
+            return None
+        word = segments[-1]
+        close = get_close_matches(word, self._words, MOST, _ALIKE)
+        alike = {(word, other): _SIMILAR for other in close} | {(word, word): 0}
+        near = self._nearest(method, segments, alike)
+        costs = (one.path for cost, lacks, one in near if cost < _OTHER_WORD and not lacks)
+        return next(costs, None)
+
     def _nearest(
         self, method: str, segments: Sequence[str], alike: Mapping[tuple[str, str], float]
     ) -> list[tuple[float, bool, _Template]]:

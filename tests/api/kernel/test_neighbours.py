@@ -7,6 +7,9 @@ import pytest
 
 from api.kernel.neighbours import MOST, Neighbours
 from api.routers import ROUTERS
+from tests.support.automations import refusal
+from tests.support.client import Client
+from tests.support.spaces import Space
 
 NEIGHBOURS = Neighbours([route for router in ROUTERS for route in router.routes])
 
@@ -39,6 +42,30 @@ def test_the_nearest_path_comes_first(method: str, path: str, nearest: str) -> N
     assert len(near) <= MOST
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "other"),
+    [
+        ("POST", "/v1/workspaces/{}/automations/{}/runs", "/run"),
+        ("PATCH", "/v1/workspaces/{}/databases", "/{databaseId}"),
+        ("PUT", "/v1/workspaces/{}/databases/{}", None),
+        ("DELETE", "/v1/me", None),
+        ("GET", "/", None),
+    ],
+)
+def test_a_method_is_looked_for_beside_the_path(method: str, path: str, other: str | None) -> None:
+    found = NEIGHBOURS.taking(method, path.replace("{}", str(uuid4())))
+    assert found is None if other is None else found is not None and found.endswith(other)
+
+
+async def test_a_refused_method_tells_where_it_is(client: Client, space: Space) -> None:
+    answer = await client.post(f"{space.path}/automations/{uuid4()}/runs", json={})
+    assert refusal(answer) == (405, "method_not_allowed")
+    assert answer.json()["message"].endswith(
+        "it knows: GET. Nearest with POST:"
+        " /v1/workspaces/{workspaceId}/automations/{automationId}/run."
+    )
+
+
 def test_a_path_with_no_known_word_has_no_neighbours() -> None:
     assert NEIGHBOURS.of("GET", "/qqqq/zzzz") == []
     assert NEIGHBOURS.of("GET", "") == []
@@ -57,4 +84,5 @@ def test_a_path_with_no_known_word_has_no_neighbours() -> None:
 def test_a_hostile_path_costs_little(path: str) -> None:
     began = time.process_time()
     assert len(NEIGHBOURS.of("GET", path)) <= MOST
+    NEIGHBOURS.taking("GET", path)
     assert time.process_time() - began < 0.25
