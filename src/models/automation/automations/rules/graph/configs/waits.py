@@ -111,8 +111,9 @@ class ApprovalTerms(Input):
 class ApprovalConfig(ApprovalTerms):
     """Ask people to decide; the edges `approved`, `rejected` and `timeout` follow.
 
-    `required` of the assignees, or of the members with the role, must approve; one rejects. Whoever
-    may edit the automation may decide as well, unless `allowEditors` is false.
+    `required` many of the assignees, or of the members with the role, must approve; one of them
+    can reject. Whoever may edit the automation decides too, unless `allowEditors` is false.
+    Whoever started the run does not, unless `allowSelf` is true.
     """
 
     model_config = example(
