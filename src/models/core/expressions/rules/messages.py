@@ -35,7 +35,7 @@ def _instead(name: str, expression: str, variables: Collection[str]) -> str:
 
 
 def runtime_message(text: str) -> str:
-    """The library's words against a value, as its author reads them."""
+    """The words of the library against a value."""
     return quoted(_STATUS.sub("", text.partition("\n")[0]))
 
 
