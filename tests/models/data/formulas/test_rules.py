@@ -124,7 +124,8 @@ def test_what_a_formula_reads_is_known(text: str, keys: set[str]) -> None:
         ("has(record.price)", "compare it with null"),
         ("record.?price", "compare it with null"),
         ("record[?'price']", "compare it with null"),
-        ("trigger.x", "undeclared reference"),
+        ("trigger.x", "undeclared reference to 'trigger.x'"),
+        ("trigger.x == record.title", "'trigger.x'; known: record.title"),
         ("record.title + record.price", "'(string, double)'"),
         ("size(record.tags) * record.price", "double(…)"),
         ("record.price.foo", "compile"),
@@ -138,6 +139,7 @@ def test_a_wrong_formula_is_refused_with_a_sentence(text: str, reason: str) -> N
         compile_formula(text, FIELDS)
     assert reason in str(refusal.value)
     assert "wrapper" not in str(refusal.value)
+    assert "known: none" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -22,16 +22,18 @@ def compile_message(text: str, expression: str, variables: Collection[str]) -> s
     undeclared = _UNDECLARED.search(reason)
     if undeclared is not None:
         name = undeclared[1]
-        reason = f"undeclared reference to '{name}'; {_instead(name, expression, variables)}"
+        reason = f"undeclared reference to '{name}'{_instead(name, expression, variables)}"
     return f"The expression does not compile {where}: {quoted(reason)}"
 
 
 def _instead(name: str, expression: str, variables: Collection[str]) -> str:
     if re.search(rf"\b{re.escape(name)}\s*\(", expression):
-        return known(name, (one.name for one in FUNCTIONS))
+        return f"; {known(name, (one.name for one in FUNCTIONS))}"
+    if not variables:
+        return ""
     # `node` is meant by `node.ok.status`, unless the variables are themselves `record.price`.
     dotted = any("." in one for one in variables)
-    return known(name if dotted else name.partition(".")[0], variables)
+    return f"; {known(name if dotted else name.partition('.')[0], variables)}"
 
 
 def runtime_message(text: str) -> str:
