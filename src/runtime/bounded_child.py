@@ -74,9 +74,9 @@ def _called(request: bytes, seconds: float) -> tuple[Answer, bytes]:
     # Its signal is not handled: it ends the process, whatever the library is doing.
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        name, _, given = request.partition(b"\n")
+        name, _, argument = request.partition(b"\n")
         module, _, function = name.decode().partition(":")
-        return Answer.GIVEN, getattr(importlib.import_module(module), function)(given)
+        return Answer.GIVEN, getattr(importlib.import_module(module), function)(argument)
     except (MemoryError, RecursionError):
         return Answer.OVER_LIMIT, b""
     except Exception:  # noqa: BLE001  # the parent raises it

@@ -18,8 +18,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
+from runtime.changed_logs import (
+    changed_logs_of,
+    changed_logs_of_single,
+    watch,
+    watch_single,
+)
 from runtime.clock import utc_now
-from runtime.grown_logs import grown_logs_of, grown_logs_of_single, hear, hear_single
 from runtime.timestamps import truncate
 
 R = TypeVar("R")
@@ -212,7 +217,7 @@ class Database:
             hide_parameters=True,
             connect_args=options,
         )
-        event.listen(self.engine.sync_engine, "connect", hear)
+        event.listen(self.engine.sync_engine, "connect", watch)
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -224,7 +229,7 @@ class Database:
             max_size=pool_size,
             timeout=10,
             open=False,
-            configure=hear_single,
+            configure=watch_single,
         )
 
     @asynccontextmanager
@@ -234,11 +239,11 @@ class Database:
             # Begun by name, because a prepared statement does not begin it by itself.
             transaction = await connection.begin()
             work = UnitOfWork(connection)
-            grown = grown_logs_of(connection)
-            grown.begin()
+            changes = changed_logs_of(connection)
+            changes.begin()
             yield work
             await transaction.commit()
-            logs = grown.taken()
+            logs = changes.take()
         if work.notify_workers:
             self.notify_workers()
         if logs:
@@ -254,10 +259,10 @@ class Database:
         """
         await self._singles.open()
         async with self._singles.connection() as connection:
-            grown = grown_logs_of_single(connection)
-            grown.begin()
+            changes = changed_logs_of_single(connection)
+            changes.begin()
             yield SingleStatement(connection)
-            logs = grown.taken()
+            logs = changes.take()
         if logs:
             self.notify_readers(logs)
 

@@ -49,10 +49,11 @@ def _description(error: BaseException) -> str:
     if origin is not error:
         facts.insert(0, type(origin).__name__)
     shown = ", ".join(str(fact) for fact in facts if fact)
-    what = f"{name} ({shown})" if shown else name
+    summary = f"{name} ({shown})" if shown else name
     frames = _own_frames(error.__traceback__)
-    return f"{what} at {frames[-1].name}, line {frames[-1].lineno}" if frames else what
+    return f"{summary} at {frames[-1].name}, line {frames[-1].lineno}" if frames else summary
 
 
 def _own_frames(stack: TracebackType | None) -> list[traceback.FrameSummary]:
-    return [one for one in traceback.extract_tb(stack) if not one.filename.startswith(_FOREIGN)]
+    frames = traceback.extract_tb(stack)
+    return [frame for frame in frames if not frame.filename.startswith(_FOREIGN)]

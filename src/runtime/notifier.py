@@ -71,12 +71,12 @@ class Notifier:
             if self._logs and wait > 0:
                 loop.call_later(wait, self._due.set)
                 continue
-            grown, self._logs = sorted(self._logs), set()
-            notified_at = loop.time() if grown else notified_at
-            for first in range(0, len(grown), _MOST_AT_ONCE):
+            changed, self._logs = sorted(self._logs), set()
+            notified_at = loop.time() if changed else notified_at
+            for first in range(0, len(changed), _MOST_AT_ONCE):
                 await connection.execute(
                     "SELECT pg_notify(%s, id) FROM unnest(%s::text[]) AS id",
-                    (LOG_CHANNEL, grown[first : first + _MOST_AT_ONCE]),
+                    (LOG_CHANNEL, changed[first : first + _MOST_AT_ONCE]),
                     prepare=True,
                 )
 
@@ -87,23 +87,23 @@ async def listen(url: str, wake: Callable[[], None]) -> None:
 
 
 async def listen_to_logs(
-    url: str, grown: Callable[[str], None], missed: Callable[[], None]
+    url: str, on_change: Callable[[str], None], on_connect: Callable[[], None]
 ) -> None:
-    """Call `grown` with the id of each workspace whose log has grown, reconnecting for ever.
+    """Call `on_change` with the id of each workspace whose log has grown, reconnecting for ever.
 
-    `missed` is called whenever the listening begins: what was sent before is lost.
+    `on_connect` is called whenever the listening begins: what was sent before is lost.
     """
-    await _listen(url, LOG_CHANNEL, grown, missed)
+    await _listen(url, LOG_CHANNEL, on_change, on_connect)
 
 
 async def _listen(
-    url: str, channel: str, on_payload: Callable[[str], None], begun: Callable[[], None]
+    url: str, channel: str, on_payload: Callable[[str], None], on_connect: Callable[[], None]
 ) -> None:
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
                 await connection.execute(f"LISTEN {channel}")
-                begun()
+                on_connect()
                 async for notification in connection.notifies():
                     on_payload(notification.payload)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet

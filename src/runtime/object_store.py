@@ -89,7 +89,7 @@ class ObjectStore:
     async def probe(self) -> None:
         """Write, read and remove a small object."""
         key = f"probe/{new_id()}"
-        await self.put(key, _one(b"probe"))
+        await self.put(key, _stream(b"probe"))
         try:
             await anext(self.get(key))
         finally:
@@ -107,7 +107,7 @@ class ObjectStore:
         """Keys below `prefix` of objects that were written before `moment`, in batches."""
         with _reported(prefix):
             async for batch in obstore.list(self._store, prefix, chunk_size=_LISTED):
-                yield [one["path"] for one in batch if one["last_modified"] < moment]
+                yield [entry["path"] for entry in batch if entry["last_modified"] < moment]
 
     @cached_property
     def _store(self) -> LocalStore | MemoryStore | S3Store:
@@ -120,7 +120,7 @@ class ObjectStore:
         return S3Store.from_url(self._url)
 
 
-async def _one(chunk: bytes) -> AsyncIterator[bytes]:
+async def _stream(chunk: bytes) -> AsyncIterator[bytes]:
     yield chunk
 
 

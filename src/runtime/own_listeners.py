@@ -81,11 +81,11 @@ class OwnListeners:
         return cls(tuple(dict.fromkeys(listeners)))
 
     def at(self, port: int) -> list[Listener]:
-        return [one for one in self.listeners if one.port == port]
+        return [listener for listener in self.listeners if listener.port == port]
 
     def is_named(self, host: str, port: int) -> bool:
         """Compare a host and port with all listeners' by spelling."""
-        return any(one.is_named(host) for one in self.at(port))
+        return any(listener.is_named(host) for listener in self.at(port))
 
     def is_own(
         self, host: str, address: Address, port: int, names: Mapping[str, Collection[Address]]
@@ -94,8 +94,9 @@ class OwnListeners:
 
         `names` has the addresses of the listeners that are known by a name.
         """
-        return any(
-            one.is_named(host)
-            or one.is_at(address, names.get(one.host, ()) if one.address is None else [one.address])
-            for one in self.at(port)
-        )
+        for listener in self.at(port):
+            own = listener.address
+            places = names.get(listener.host, ()) if own is None else [own]
+            if listener.is_named(host) or listener.is_at(address, places):
+                return True
+        return False

@@ -21,7 +21,7 @@ def _listeners(settings: Settings) -> Iterator[Listener]:
     """The listeners of the platform that its settings name."""
     yield from _databases(settings.database_url.get_secret_value())
     places = [settings.temporal_address, settings.worker_metrics_address, *settings.own_listeners]
-    yield from (Listener.parse(one) for one in places if one)
+    yield from (Listener.parse(place) for place in places if place)
     for text in (settings.temporal_ui_url, settings.public_url):
         url = urlsplit(text or "")
         if url.hostname and url.scheme in _WEB:

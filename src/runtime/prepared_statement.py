@@ -74,15 +74,15 @@ class PreparedStatement(Generic[R]):
         return rows[0] if rows else None
 
     async def _run(self, work: Work, parameters: Mapping[str, Any]) -> psycopg.AsyncCursor[Any]:
-        compiled = self._compiled
-        given = {
-            name: _native(value, document=name in compiled.documents)
-            for name, value in {**compiled.constants, **parameters}.items()
+        statement = self._compiled
+        values = {
+            name: _native(value, document=name in statement.documents)
+            for name, value in {**statement.constants, **parameters}.items()
         }
         driver = await work.driver()
         cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=namedtuple_row)
         try:
-            await cursor.execute(compiled.text, given, prepare=True)
+            await cursor.execute(statement.text, values, prepare=True)
         except psycopg.OperationalError:
             if driver.closed:
                 await work.lost()

@@ -43,14 +43,14 @@ class ProviderSettings(BaseModel):
 
 def _parsed(value: Any) -> Any:
     try:
-        known = json.loads(value) if isinstance(value, str) else value
+        settings = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        known = None
-    if not isinstance(known, dict):
+        settings = None
+    if not isinstance(settings, dict):
         raise ValueError(  # noqa: TRY004  # the one that Pydantic hears
             'must be a JSON object, such as {"github": {"clientId": "…", "clientSecret": "…"}}'
         )
-    return known
+    return settings
 
 
 Providers = Annotated[dict[str, ProviderSettings], NoDecode, BeforeValidator(_parsed)]

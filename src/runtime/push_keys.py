@@ -63,14 +63,14 @@ class FcmAccount:
     def read(cls, path: Path) -> Self:
         """From the JSON file that the Firebase console gives. Raises ValueError."""
         try:
-            given: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            key = RSAKey.import_key(given["private_key"])
+            account: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            key = RSAKey.import_key(account["private_key"])
             return cls(
-                project=given["project_id"],
-                email=given["client_email"],
-                token_url=given["token_uri"],
+                project=account["project_id"],
+                email=account["client_email"],
+                token_url=account["token_uri"],
                 private=key,
-                key_id=given.get("private_key_id"),
+                key_id=account.get("private_key_id"),
             )
         except (OSError, ValueError, KeyError, TypeError, JoseError):
             # Its text may quote the file.

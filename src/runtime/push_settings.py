@@ -45,9 +45,9 @@ class PushSettings(BaseSettings):
             (("FCM_CREDENTIALS",), lambda: self.fcm),
             (("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"), lambda: self.apns),
         ):
-            given = [name for name in variables if getattr(self, name.lower()) is not None]
+            present = [name for name in variables if getattr(self, name.lower()) is not None]
             names = " and ".join(f"WORKSPACE_{name}" for name in variables)
-            if given and len(given) < len(variables):
+            if present and len(present) < len(variables):
                 raise ValueError(f"Pushes need all of {names}")
             try:
                 read()
@@ -66,7 +66,7 @@ class PushSettings(BaseSettings):
         if self.vapid_private_key is None or self.vapid_subject is None:
             return ()
         scalars = self.vapid_private_key.get_secret_value().split(",")
-        return tuple(VapidKey.parse(one.strip(), self.vapid_subject) for one in scalars)
+        return tuple(VapidKey.parse(scalar.strip(), self.vapid_subject) for scalar in scalars)
 
     @cached_property
     def fcm(self) -> FcmAccount | None:

@@ -36,12 +36,12 @@ class Redaction:
     """
 
     def __init__(self, marks: Mapping[str, str]) -> None:
-        spelled: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for secret, mark in marks.items():
             for text in _spellings(secret):
-                spelled.setdefault(text, mark)
+                spellings.setdefault(text, mark)
         # The longest first: one secret may begin with another.
-        self._marks = sorted(spelled.items(), key=lambda one: len(one[0]), reverse=True)
+        self._marks = sorted(spellings.items(), key=lambda one: len(one[0]), reverse=True)
         self._traces = [
             (trace, mark)
             for secret, mark in marks.items()
@@ -71,24 +71,24 @@ class Redaction:
 
         One of fewer than eight characters is not looked for: it may be there by chance.
         """
-        looked_for = [
+        spellings = [
             text.encode("utf-8", "surrogatepass")
             for text, _ in self._marks
             if len(text) >= _TRACEABLE
         ]
-        overlap = max(map(len, looked_for), default=1) - 1
+        overlap = max(map(len, spellings), default=1) - 1
         before = b""
         for chunk in chunks:
-            together = before + chunk
-            if any(text in together for text in looked_for):
+            window = before + chunk
+            if any(text in window for text in spellings):
                 return True
-            before = together[-overlap:] if overlap else b""
+            before = window[-overlap:] if overlap else b""
         return False
 
     def value(self, value: Any) -> Any:
         """The JSON value without secrets, in keys and numbers too."""
-        together = "\0".join(_texts(value))
-        return value if self.text(together) == together else self._without(value)
+        joined = "\0".join(_texts(value))
+        return value if self.text(joined) == joined else self._without(value)
 
     def _without(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -97,9 +97,9 @@ class Redaction:
             return [self._without(item) for item in value]
         if isinstance(value, str):
             return self.text(value)
-        written = json.dumps(value)
-        shown = written if _is_plain(value) else self.text(written)
-        return value if shown == written else shown
+        text = json.dumps(value)
+        redacted = text if _is_plain(value) else self.text(text)
+        return value if redacted == text else redacted
 
     def _traced(self, text: str) -> str | None:
         """The mark of a secret that can be traced in the text."""

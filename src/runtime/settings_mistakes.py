@@ -17,8 +17,8 @@ def sentence_of(problem: Any) -> str:
             return f"{words}."
     else:
         words = _WORDS.get(problem["type"], "has a value that it cannot have")
-        given = problem.get("ctx", {})
-        words = words.format(**{name: _plain(value) for name, value in given.items()})
+        context = problem.get("ctx", {})
+        words = words.format(**{name: _plain(value) for name, value in context.items()})
     if not variable.isupper():
         variable = f"WORKSPACE_{variable.upper()}"
     if problem["type"] == "missing":

@@ -8,8 +8,8 @@ from sqlalchemy import CTE, ColumnElement, select, true, tuple_
 
 def distinct(name: str, columns: Sequence[ColumnElement[Any]], *where: ColumnElement[bool]) -> CTE:
     """Find each combination of values by one step along the index, however many rows have it."""
-    following = select(*columns).where(*where).order_by(*columns).limit(1)
-    first = following.subquery()
-    found = select(*first.c).cte(name, recursive=True)
-    beyond = following.where(tuple_(*columns) > tuple_(*found.c)).correlate(found).lateral("beyond")
-    return found.union_all(select(*beyond.c).select_from(found.join(beyond, true())))
+    next_row = select(*columns).where(*where).order_by(*columns).limit(1)
+    first = next_row.subquery()
+    rows = select(*first.c).cte(name, recursive=True)
+    beyond = next_row.where(tuple_(*columns) > tuple_(*rows.c)).correlate(rows).lateral("beyond")
+    return rows.union_all(select(*beyond.c).select_from(rows.join(beyond, true())))

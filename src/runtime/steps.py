@@ -7,15 +7,15 @@ def _nobody(_: str) -> None:
     pass
 
 
-class _Listener:
+class _Announcer:
     announce: Callable[[str], None] = staticmethod(_nobody)
 
 
 def announce(step: str) -> None:
     """Say that a step begins."""
-    _Listener.announce(step)
+    _Announcer.announce(step)
 
 
 def listen(listener: Callable[[str], None]) -> None:
     """Have this process tell its steps."""
-    _Listener.announce = staticmethod(listener)
+    _Announcer.announce = staticmethod(listener)

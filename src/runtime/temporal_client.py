@@ -78,13 +78,13 @@ def connect_options(settings: TemporalSettings) -> dict[str, Any]:
         "temporal_address": ("target_host", settings.temporal_address),
         "temporal_namespace": ("namespace", settings.temporal_namespace),
     }
-    given = {
+    explicit = {
         key: value for name, (key, value) in values.items() if name in settings.model_fields_set
     }
     options: dict[str, Any] = {
         **dict(values.values()),
         **ClientConfig.load_client_connect_config(),
-        **given,
+        **explicit,
         "data_converter": data_converter,
     }
     if _is_loopback(options["target_host"]):

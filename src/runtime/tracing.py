@@ -65,8 +65,8 @@ def request_span(
     """The span of a request, which goes on with the trace that its headers name."""
     if _Tracing.tracer is None:
         return _NOTHING
-    found = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers}
-    return _span(_Tracing.tracer, name, found)
+    carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers}
+    return _span(_Tracing.tracer, name, carrier)
 
 
 @contextmanager
@@ -92,18 +92,18 @@ def traceparent() -> str | None:
 
 def caused_by(request: Mapping[str, Any]) -> AbstractContextManager[None]:
     """Let what happens in the block follow from what a request in the outbox names."""
-    named = request.get(TRACEPARENT)
-    if _Tracing.tracer is None or named is None:
+    parent = request.get(TRACEPARENT)
+    if _Tracing.tracer is None or parent is None:
         return _NOTHING
-    return _following(named)
+    return _following(parent)
 
 
 @contextmanager
-def _following(named: str) -> Iterator[None]:
+def _following(parent: str) -> Iterator[None]:
     from opentelemetry import context  # noqa: PLC0415  # as above
     from opentelemetry.propagate import extract  # noqa: PLC0415  # as above
 
-    token = context.attach(extract({TRACEPARENT: named}))
+    token = context.attach(extract({TRACEPARENT: parent}))
     try:
         yield
     finally:

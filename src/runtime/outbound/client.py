@@ -170,16 +170,16 @@ class OutboundClient:
             body.extend(chunk)
 
         try:
-            received = await read_body(response, host, reading.limit, reading.sink or keep)
+            size = await read_body(response, host, reading.limit, reading.sink or keep)
         except ResponseTooLargeError:
             if not reading.cuts:
                 raise
-            received = reading.limit
+            size = reading.limit
         return OutboundResponse(
             status=response.status,
             headers=headers,
             body=bytes(body),
-            bytes_received=received,
+            bytes_received=size,
             final_url=str(hop.url),
         )
 

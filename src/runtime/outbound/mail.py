@@ -69,7 +69,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class Receipt:
     """The recipients that the server took, and the ones it refused."""
 
     accepted: Sequence[str]
@@ -94,19 +94,19 @@ class MailClient:
         self._tls = tls or ssl.create_default_context()
         self._seconds = seconds
 
-    async def send(self, mail: Mail) -> Handed:
+    async def send(self, mail: Mail) -> Receipt:
         """Hand a mail over. Raises the subclasses of OutboundError; they hold no secret."""
         smtp = self._client()
         try:
             with _translated_errors(self.server.host):
                 content = _content(mail, self.server)
                 async with asyncio.timeout(self._seconds):
-                    await smtp.connect(sock=await self._connected())
+                    await smtp.connect(sock=await self._connection())
                     await self._introduce(smtp)
-                    handed = await self._hand_over(smtp, mail, content)
+                    receipt = await self._hand_over(smtp, mail, content)
             with suppress(aiosmtplib.SMTPException, OSError):
                 await smtp.quit(timeout=QUIT_SECONDS)
-            return handed
+            return receipt
         finally:
             smtp.close()
 
@@ -133,7 +133,7 @@ class MailClient:
         if server.username is not None:
             await smtp.login(server.username, server.password or "")
 
-    async def _hand_over(self, smtp: aiosmtplib.SMTP, mail: Mail, content: bytes) -> Handed:
+    async def _hand_over(self, smtp: aiosmtplib.SMTP, mail: Mail, content: bytes) -> Receipt:
         await smtp.mail(self.server.sender)
         accepted: list[str] = []
         refused: list[Refusal] = []
@@ -143,13 +143,13 @@ class MailClient:
                 accepted.append(address)
             except aiosmtplib.SMTPRecipientRefused as refusal:
                 refused.append(Refusal(address, refusal.code))
-        put_off = [one for one in refused if one.status < 500]
+        put_off = [refusal for refusal in refused if refusal.status < 500]
         if not accepted or (mail.whole and put_off):
-            raise _nobody(put_off or refused)
+            raise _refused_by_all(put_off or refused)
         await smtp.data(content)
-        return Handed(accepted, refused)
+        return Receipt(accepted, refused)
 
-    async def _connected(self) -> socket.socket:
+    async def _connection(self) -> socket.socket:
         """A connection to the first address that answers; all of them must be permitted."""
         server, loop = self.server, asyncio.get_running_loop()
         addresses = await permitted_addresses(
@@ -157,18 +157,18 @@ class MailClient:
         )
         for address in addresses:
             family = socket.AF_INET if address.version == 4 else socket.AF_INET6
-            opened = socket.socket(family, socket.SOCK_STREAM)
-            opened.setblocking(False)
+            connection = socket.socket(family, socket.SOCK_STREAM)
+            connection.setblocking(False)
             try:
                 async with asyncio.timeout(self._policy.connect_seconds):
-                    await loop.sock_connect(opened, (str(address), server.port))
+                    await loop.sock_connect(connection, (str(address), server.port))
             except OSError:  # of which a time-out is one
-                opened.close()
+                connection.close()
             except BaseException:
-                opened.close()
+                connection.close()
                 raise
             else:
-                return opened
+                return connection
         raise ConnectionFailedError(server.host)
 
 
@@ -187,8 +187,8 @@ def _translated_errors(host: str) -> Iterator[None]:
         raise ConnectionFailedError(host) from None
 
 
-def _nobody(refused: Sequence[Refusal]) -> MailRefusedError:
-    named = ", ".join(f"{one.address} ({one.status})" for one in refused)
+def _refused_by_all(refused: Sequence[Refusal]) -> MailRefusedError:
+    named = ", ".join(f"{refusal.address} ({refusal.status})" for refusal in refused)
     return MailRefusedError(refused[0].status, f"The mail server did not take {named}.")
 
 

@@ -34,11 +34,11 @@ class MailServer:
         except ValueError:  # whose text may be a part of the password
             raise ValueError(_FORM) from None
         query = parse_qs(parts.query, keep_blank_values=True)
-        chosen = query.pop("starttls", ["required" if parts.username else "auto"])[-1]
+        starttls = query.pop("starttls", ["required" if parts.username else "auto"])[-1]
         rest = query or parts.path.strip("/") or parts.fragment
         if parts.scheme not in _PORTS or not host or rest:
             raise ValueError(_FORM)
-        if chosen not in _STARTTLS:
+        if starttls not in _STARTTLS:
             raise ValueError("starttls is one of required, auto and off")
         name, address = parseaddr(sender)
         if not address.isascii() or not all(address.partition("@")):
@@ -50,7 +50,7 @@ class MailServer:
             sender=address,
             sender_name=name,
             tls=tls,
-            starttls=False if tls else _STARTTLS[chosen],
+            starttls=False if tls else _STARTTLS[starttls],
             username=None if parts.username is None else unquote(parts.username),
             password=None if parts.password is None else unquote(parts.password),
         )

@@ -50,7 +50,9 @@ def next_hop(hop: Hop, status: int, location: str | None) -> Hop | None:
     if not (same_origin(hop.url, url) or is_https_upgrade(hop.url, url)):
         headers = {name: value for name, value in headers.items() if name in _CARRIED}
     if _becomes_get(hop.method, status):
-        headers = {k: v for k, v in headers.items() if not k.startswith("content-")}
+        headers = {
+            name: value for name, value in headers.items() if not name.startswith("content-")
+        }
         return Hop("GET", url, headers, None)
     return Hop(hop.method, url, headers, hop.content)
 

@@ -44,10 +44,10 @@ async def _refuse_own(
     """
     names: dict[str, Sequence[Address]] = {}
     public = all(is_public(address) for address in addresses)
-    for one in policy.own.at(port):
-        if one.address is None and not (one.shared and public):
+    for listener in policy.own.at(port):
+        if listener.address is None and not (listener.shared and public):
             with suppress(OSError, UnicodeError):
-                names[one.host] = await resolver.resolve(one.host, port)
+                names[listener.host] = await resolver.resolve(listener.host, port)
     if any(policy.own.is_own(host, address, port, names) for address in addresses):
         raise OwnListenerError(host, port)
 
@@ -68,5 +68,5 @@ class SystemResolver:
 
 
 def _lookup(host: str, port: int) -> list[Address]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(parse_address(str(entry[4][0])) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(parse_address(str(entry[4][0])) for entry in entries))

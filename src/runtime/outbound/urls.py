@@ -40,14 +40,14 @@ def check_url(url: httpx2.URL) -> None:
         raise InvalidUrlError(problem)
 
 
-def same_origin(left: httpx2.URL, right: httpx2.URL) -> bool:
+def same_origin(url: httpx2.URL, target: httpx2.URL) -> bool:
     """True when both name the same scheme, host and port."""
-    return _origin(left) == _origin(right)
+    return _origin(url) == _origin(target)
 
 
-def is_https_upgrade(left: httpx2.URL, right: httpx2.URL) -> bool:
-    """True when `right` is the host of `left` on HTTPS instead of HTTP, both on default ports."""
-    return _origin(left) == ("http", left.host, 80) and _origin(right) == ("https", left.host, 443)
+def is_https_upgrade(url: httpx2.URL, target: httpx2.URL) -> bool:
+    """True when `target` is the host of `url` on HTTPS, not HTTP, both on default ports."""
+    return _origin(url) == ("http", url.host, 80) and _origin(target) == ("https", url.host, 443)
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:
