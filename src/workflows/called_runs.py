@@ -46,7 +46,7 @@ class Attempts:
 
 
 async def run_called(
-    called: CalledRun, attempts: Attempts | None = None, *, outlives: bool = False
+    run: CalledRun, attempts: Attempts | None = None, *, outlives: bool = False
 ) -> None:
     """Run the child to its end, whatever the end; its row says what it was.
 
@@ -55,12 +55,12 @@ async def run_called(
     waits for it, too.
     """
     attempts = attempts or Attempts()
-    family = Family(called.family)
+    family = Family(run.family)
     try:
         await workflow.execute_child_workflow(
             _WORKFLOWS[family],
-            called.run_id,
-            id=family.workflow_id(called.run_id),
+            run.run_id,
+            id=family.workflow_id(run.run_id),
             task_queue=Queue.AUTOMATION,
             run_timeout=attempts.timeout,
             retry_policy=attempts.retry,
@@ -68,18 +68,18 @@ async def run_called(
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             parent_close_policy=_PARENT_CLOSE[outlives],
             cancellation_type=_CANCELLATION[outlives],
-            static_summary=called.request["summary"],
-            search_attributes=search_attributes(called.workspace_id, called.request, family),
+            static_summary=run.request["summary"],
+            search_attributes=search_attributes(run.workspace_id, run.request, family),
         )
     except WorkflowAlreadyStartedError:
-        await _until_ended(called)
+        await _until_ended(run)
     except ChildWorkflowError as ended:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError from None
         if not isinstance(ended.cause, ApplicationError | TimeoutError):
             # It did not end by itself: an operator terminated or cancelled it, or the API did.
-            await transact(CalledRunActivities.close, called)
+            await transact(CalledRunActivities.close, run)
 
 
 _PARENT_CLOSE = {
@@ -92,12 +92,12 @@ _CANCELLATION = {
 }
 
 
-async def _until_ended(called: CalledRun) -> None:
+async def _until_ended(run: CalledRun) -> None:
     """Check whether the run has ended, ever less often: a tenth of its time later at most.
 
     Somebody else's child has this id: that of an earlier attempt of ours, or of before a reset.
     """
     began = workflow.time()
-    while not await transact(CalledRunActivities.has_ended, called):
+    while not await transact(CalledRunActivities.has_ended, run):
         taken = timedelta(seconds=workflow.time() - began)
         await workflow.sleep(min(max(FIRST_PAUSE, taken / 10), LONGEST_PAUSE))

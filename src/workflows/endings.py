@@ -17,18 +17,18 @@ CANCEL_ON_ITS_WAY = timedelta(seconds=10)
 _CANCELLED = "cancelled"
 
 
-async def end_as_row(status: str, what: str, more: str = "") -> str:
+async def end_as_row(status: str, label: str, detail: str = "") -> str:
     """End the execution as its row ended: with this status, or `closed` for one to be asked for.
 
     It is asked for when somebody else has closed the row, or an earlier try of the last
     transaction, whose reply was lost. Raises ApplicationError, whose type is the status, for a row
-    that failed or timed out, with `what` and `more` around it as the message operators read; and
+    that failed or timed out, with `label` and `detail` around it as the message operators read; and
     CancelledError for a cancelled one.
     """
     if status == CLOSED:
         status = await transact(EndingActivities.read_end, workflow.info().workflow_id)
     if status in REPORTED_FAILURES:
-        message = f"{what} {status.replace('_', ' ')}{more}."
+        message = f"{label} {status.replace('_', ' ')}{detail}."
         raise ApplicationError(message, type=status, non_retryable=True)
     if status == _CANCELLED:
         if workflow.cancellation_reason() is None:

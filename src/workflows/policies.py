@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 from models.automation.automations.rules.planner.plan import PlanRetry
@@ -53,7 +54,7 @@ RESTART_PAUSE = timedelta(seconds=1)
 """Until the child of an execution that was lost is looked for again."""
 
 LONG_HISTORY = 4_000
-"""Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
+"""Events from which on an execution continues as new; Temporal suggests it a little later."""
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=5)
 """The silence after which a regular activity counts as lost: five heartbeats.
@@ -88,6 +89,12 @@ PURGE_RETRY = RetryPolicy(
 )
 
 _SHORTEST = timedelta(milliseconds=1)
+
+
+def has_long_history() -> bool:
+    """True when this execution is to continue as new."""
+    info = workflow.info()
+    return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONG_HISTORY
 
 
 def node_retry(retry: PlanRetry | None) -> RetryPolicy:

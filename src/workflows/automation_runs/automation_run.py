@@ -59,18 +59,18 @@ class AutomationRun:
         self._admitted = True
 
     async def _execute(self) -> str:
-        begun = await transact(AutomationRunActivities.begin, self._run_id)
-        while begun.batch.ended == WAITS_FOR_SLOT:
+        reply = await transact(AutomationRunActivities.begin, self._run_id)
+        while reply.batch.ended == WAITS_FOR_SLOT:
             await workflow.wait_condition(lambda: self._admitted)
             self._admitted = False
-            begun = await transact(AutomationRunActivities.begin, self._run_id)
-        if begun.plan is None:
-            raise RunEnded(begun.batch.ended or CLOSED)
-        plan = Plan.from_json(begun.plan)
-        self._limit, self._began = begun.limit_seconds, workflow.time()
+            reply = await transact(AutomationRunActivities.begin, self._run_id)
+        if reply.plan is None:
+            raise RunEnded(reply.batch.ended or CLOSED)
+        plan = Plan.from_json(reply.plan)
+        self._limit, self._began = reply.limit_seconds, workflow.time()
         execution = GraphExecution(Place(self._run_id), plan, self._waits, self._keep_deadline)
         self._execution = execution
-        execution.accept(begun.batch)
+        execution.accept(reply.batch)
         while execution.plan_state.ending is None:
             await execution.advance()
         return await self._finish(execution, execution.plan_state.ending)

@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.automation_runs.deadline import RunEnded
     from workflows.automation_runs.graph_execution import GraphExecution, Place
     from workflows.automation_runs.waits import Waits
-    from workflows.policies import LONG_HISTORY
+    from workflows.policies import has_long_history
     from workflows.transactions import transact
 
 
@@ -45,33 +45,33 @@ class LoopChunk:
 
     async def _execute(self, execution: GraphExecution, call: ChunkCall) -> ChunkReply:
         plan_state, ref = execution.plan_state, NodeRef(call.loop.node_id, call.loop.scope_key)
-        iterating, held = NodeReply(NodeState.ITERATING), False
+        iterating, is_cut = NodeReply(NodeState.ITERATING), False
         execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, call.iterations))
         while plan_state.ending is None and not isinstance(plan_state.asking.get(ref), EndLoop):
             loop = plan_state.iterations(ref)
-            if _is_long() and not held and loop is not None and ref not in plan_state.asking:
-                held = True
+            if (
+                has_long_history()
+                and not is_cut
+                and loop is not None
+                and ref not in plan_state.asking
+            ):
+                is_cut = True
                 until = replace(call.iterations, count=loop.opened, more=False)
                 execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, until))
             else:
                 await execution.advance()
         if plan_state.ending is not None:
             return _stopped(plan_state.ending.stopped_by, plan_state.ending.succeeded)
-        ended = plan_state.asking[ref]
-        assert isinstance(ended, EndLoop), "the loop above waits for it"
-        if not ended.succeeded:
-            return ChunkReply(NodeState.FAILED, ended.opened)
-        if held and (call.iterations.more or ended.opened < call.iterations.count):
-            rest = replace(call.iterations, first=ended.opened)
+        end = plan_state.asking[ref]
+        assert isinstance(end, EndLoop), "the loop above waits for it"
+        if not end.succeeded:
+            return ChunkReply(NodeState.FAILED, end.opened)
+        if is_cut and (call.iterations.more or end.opened < call.iterations.count):
+            rest = replace(call.iterations, first=end.opened)
             if rest.more:
-                rest = replace(rest, count=ended.opened)
+                rest = replace(rest, count=end.opened)
             workflow.continue_as_new(replace(call, iterations=rest))
-        return ChunkReply(NodeState.SUCCEEDED, ended.opened)
-
-
-def _is_long() -> bool:
-    info = workflow.info()
-    return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONG_HISTORY
+        return ChunkReply(NodeState.SUCCEEDED, end.opened)
 
 
 def _stopped(ref: NodeRef | None, succeeded: bool) -> ChunkReply:

@@ -150,4 +150,4 @@ async def _resolved_within(resolution: asyncio.Event, seconds: float | None, sum
 
 
 def _shortest(*seconds: float | None) -> float | None:
-    return min((one for one in seconds if one is not None), default=None)
+    return min((limit for limit in seconds if limit is not None), default=None)

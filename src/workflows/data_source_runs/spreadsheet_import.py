@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from workflows.data_source_runs.bringing_in import bring_in
+    from workflows.data_source_runs.execution import execute
 
 
 @workflow.defn(name="SpreadsheetImport")
@@ -12,4 +12,4 @@ class SpreadsheetImport:
 
     @workflow.run
     async def run(self, run_id: str) -> str:
-        return await bring_in(run_id, "The import")
+        return await execute(run_id, "The import")

@@ -15,13 +15,13 @@ class ImportWorkspace:
     @workflow.run
     async def run(self, entry_id: str) -> str:
         """The stage that the workspace is in afterwards."""
-        table = ["| ImportStage | Counts |", "|---|---|"]
+        table = ["| Stage | Counts |", "|---|---|"]
         while True:
             reply = await workflow.execute_activity_method(
                 WorkspaceActivities.work_on,
                 entry_id,
                 task_queue=Queue.BULK,
-                summary=f"ImportStage {len(table) - 1}",
+                summary=f"Stage {len(table) - 1}",
                 start_to_close_timeout=BUNDLE_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 retry_policy=JOB_RETRY,

@@ -30,8 +30,8 @@ with workflow.unsafe.imports_passed_through():
         BUNDLE_TIMEOUT,
         HEARTBEAT_TIMEOUT,
         JOB_RETRY,
-        LONG_HISTORY,
         RESTART_PAUSE,
+        has_long_history,
     )
     from workflows.transactions import transact
 
@@ -60,15 +60,15 @@ class LegacyImport:
 
     async def _steps(self, run_id: str) -> str:
         while True:
-            seen = self._decisions
+            decisions = self._decisions
             step = await transact(LegacyImportTransactions.advance, workflow.info().workflow_id)
             if step.kind == StepKind.END:
                 return step.status
-            if _is_long():
+            if has_long_history():
                 workflow.continue_as_new(run_id)
-            await self._do(run_id, step, seen)
+            await self._do(run_id, step, decisions)
 
-    async def _do(self, run_id: str, step: NextStep, seen: int) -> None:
+    async def _do(self, run_id: str, step: NextStep, decisions: int) -> None:
         workflow.set_current_details(f"The run is {step.status.replace('_', ' ')}.")
         match step.kind:
             case StepKind.VALIDATE:
@@ -79,7 +79,7 @@ class LegacyImport:
                 await _work_on(step)
             case _:
                 # Without a timeout: it may be weeks until somebody has looked.
-                await workflow.wait_condition(lambda: self._decisions > seen)
+                await workflow.wait_condition(lambda: self._decisions > decisions)
 
 
 async def _with_bundle(run_id: str, method: object, summary: str) -> None:
@@ -98,14 +98,14 @@ async def _work_on(step: NextStep) -> None:
     """Have the work on each of the workspaces done, some of them at once."""
     room = asyncio.Semaphore(PARALLEL)
 
-    async def one(entry_id: str) -> None:
+    async def work_on(entry_id: str) -> None:
         async with room:
-            await _work_on_one(entry_id, step)
+            await _work_on_entry(entry_id, step)
 
-    await asyncio.gather(*map(one, step.entries))
+    await asyncio.gather(*map(work_on, step.entries))
 
 
-async def _work_on_one(entry_id: str, step: NextStep) -> None:
+async def _work_on_entry(entry_id: str, step: NextStep) -> None:
     try:
         await workflow.execute_child_workflow(
             ImportWorkspace.run,
@@ -122,11 +122,6 @@ async def _work_on_one(entry_id: str, step: NextStep) -> None:
             raise
         reason = f"The work on it ended unexpectedly: {_root(error)}."
         await transact(LegacyImportTransactions.fail_workspace, Trouble(entry_id, reason))
-
-
-def _is_long() -> bool:
-    info = workflow.info()
-    return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONG_HISTORY
 
 
 async def _close(run_id: str, error: BaseException) -> str:

@@ -44,40 +44,40 @@ class Retention:
 
     @workflow.run
     async def run(self, earlier: Swept | None = None) -> dict[str, int]:
-        left = list(Expired)
+        kinds = list(Expired)
         if earlier is not None:
-            left, self._failed = [Expired(what) for what in earlier.left], [*earlier.failed]
+            kinds, self._failed = [Expired(kind) for kind in earlier.left], [*earlier.failed]
             self._removed.update(earlier.removed)
         for _ in range(ROUNDS):
-            left = [what for what in left if await self._purge(what)]
-            if not left:
+            kinds = [kind for kind in kinds if await self._purge(kind)]
+            if not kinds:
                 break
-        if left:
+        if kinds:
             workflow.continue_as_new(
-                Swept([what.value for what in left], dict(self._removed), self._failed)
+                Swept([kind.value for kind in kinds], dict(self._removed), self._failed)
             )
         await self._remove_orphans()
         if self._failed:
             raise ApplicationError(f"Not removed: {', '.join(self._failed)}", non_retryable=True)
         return dict(self._removed)
 
-    async def _purge(self, what: Expired) -> bool:
+    async def _purge(self, kind: Expired) -> bool:
         """Remove old rows of a kind. True when more of it may be left."""
         try:
-            removed = await workflow.execute_activity_method(
+            count = await workflow.execute_activity_method(
                 RetentionActivities.purge,
-                what,
+                kind,
                 task_queue=Queue.BULK,
                 start_to_close_timeout=PURGE_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 retry_policy=PURGE_RETRY,
-                summary=f"Remove old {what}",
+                summary=f"Remove old {kind}",
             )
         except ActivityError as error:
-            self._note(what, error)
+            self._note(kind, error)
             return False
-        self._removed[what] += removed
-        return removed > 0
+        self._removed[kind] += count
+        return count > 0
 
     async def _remove_orphans(self) -> None:
         try:
@@ -92,7 +92,7 @@ class Retention:
         except ActivityError as error:
             self._note(ORPHANS, error)
 
-    def _note(self, what: str, error: ActivityError) -> None:
+    def _note(self, kind: str, error: ActivityError) -> None:
         if is_cancelled_exception(error):
             raise error
-        self._failed.append(what)
+        self._failed.append(kind)

@@ -29,14 +29,14 @@ class ScheduleFire:
         accepting = asyncio.create_task(transact(ScheduleFires.accept, FireCall(schedule_id, due)))
         try:
             # A cancel must not leave open whether there is a run.
-            called = await asyncio.shield(accepting)
-            if called is None:
+            run = await asyncio.shield(accepting)
+            if run is None:
                 return "not run"
             # The run ends with us, in order, even if an operator terminates this workflow.
-            await run_called(called)
+            await run_called(run)
         except asyncio.CancelledError:
-            called = await accepting
-            if called is not None:
-                await transact(CalledRunActivities.cancel, called)
+            run = await accepting
+            if run is not None:
+                await transact(CalledRunActivities.cancel, run)
             raise
-        return called.run_id
+        return run.run_id

@@ -42,7 +42,7 @@ class TimerDue:
             await self._until_moved_within(reply.seconds)
 
     async def _until_moved_within(self, seconds: float | None) -> None:
-        """Wait until the time has moved, or so many seconds; without end while it stands still."""
+        """Wait until the due time changes, at most `seconds`; a paused timer has no limit."""
         timeout = None if seconds is None else timedelta(seconds=seconds)
         try:
             await workflow.wait_condition(

@@ -22,8 +22,8 @@ with workflow.unsafe.imports_passed_through():
     )
 
 
-async def bring_in(run_id: str, what: str) -> str:
-    """Carry a run out; gives its final status, or ends the execution as the row did."""
+async def execute(run_id: str, label: str) -> str:
+    """Execute a run; gives its final status, or ends the execution as the row did."""
     table, where = StageTable(), ""
     try:
         status = await _steps(run_id, table)
@@ -32,7 +32,7 @@ async def bring_in(run_id: str, what: str) -> str:
         table.stop("cancelled" if cancelled else "failed")
         where = f" at {table.stage}{_code(error)}"
         status = await asyncio.shield(_close(run_id, cancelled=cancelled))
-    return await end_as_row(status, what, where)
+    return await end_as_row(status, label, where)
 
 
 def _code(error: BaseException) -> str:
