@@ -68,7 +68,7 @@ def attributes_of(wanted: DesiredSchedule) -> TypedSearchAttributes:
 def spec_of(timing: Timing) -> ScheduleSpec:
     """The times it fires, read by us and not by Temporal, so that both mean the same."""
     timetable = timing.timetable
-    every = timetable.every
+    every = timetable.interval_seconds
     return ScheduleSpec(
         calendars=[] if timetable.cron is None else [_calendar(timetable.cron)],
         intervals=[]

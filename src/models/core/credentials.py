@@ -15,7 +15,7 @@ HIDDEN = "[redacted]"
 GIVE_AGAIN = "The value is hidden: give it again, or name a secret."
 Place = tuple[str | int, ...]
 
-Written = Callable[[Any], Iterable[tuple[Place, Any]]]
+Literals = Callable[[Any], Iterable[tuple[Place, Any]]]
 """Gives the parts that are written out in a value, and their places in it: the value itself, or
 less of one that only names it."""
 
@@ -49,12 +49,12 @@ class Credential:
 
     place: Place
     value: Any
-    shown: Any = HIDDEN
+    mask: Any = HIDDEN
 
 
 def is_credential(name: str) -> bool:
     """True when a header or parameter of this name holds a credential."""
-    words = [one.lower() for one in _WORD.findall(name)]
+    words = [word.lower() for word in _WORD.findall(name)]
     before = dict(zip(words[1:], words, strict=False))
     if before.get("key") in _KEY_TO or words in (["key"], ["x", "key"]) or words[-1:] == ["auth"]:
         return True
@@ -67,51 +67,53 @@ def as_it_is(value: Any) -> Iterator[tuple[Place, Any]]:
         yield (), value
 
 
-def credentials_in(value: Any, written: Written = as_it_is) -> list[Credential]:
+def credentials_in(value: Any, literals: Literals = as_it_is) -> list[Credential]:
     """The credentials anywhere in a JSON value."""
-    return list(_anywhere(value, (), written))
+    return list(_anywhere(value, (), literals))
 
 
-def hidden(value: Any, written: Written = as_it_is) -> Any:
+def hidden(value: Any, literals: Literals = as_it_is) -> Any:
     """The value as it is shown, with its credentials hidden."""
-    return with_values(value, [(one.place, one.shown) for one in credentials_in(value, written)])
+    credentials = credentials_in(value, literals)
+    return with_values(value, [(credential.place, credential.mask) for credential in credentials])
 
 
-def restored(value: Any, stored: Any, written: Written = as_it_is) -> Any:
-    """The value, in which what is hidden is what is stored at the same place.
+def restored(value: Any, previous: Any, literals: Literals = as_it_is) -> Any:
+    """The value, in which what is hidden is what the previous one has at the same place.
 
-    Elements of lists that have an `id` are the same when it is. What is stored nowhere stays
-    hidden.
+    Elements of lists that have an `id` are the same when it is. What the previous one has nowhere
+    stays hidden.
     """
-    known = {
-        (_lasting(stored, one.place), one.shown): one.value
-        for one in credentials_in(stored, written)
-        if one.value != one.shown
+    values = {
+        (_lasting(previous, credential.place), credential.mask): credential.value
+        for credential in credentials_in(previous, literals)
+        if credential.value != credential.mask
     }
-    given = [
-        (one.place, known[key])
-        for one in credentials_in(value, written)
-        if (key := (_lasting(value, one.place), one.value)) in known
+    restorations = [
+        (credential.place, values[key])
+        for credential in credentials_in(value, literals)
+        if (key := (_lasting(value, credential.place), credential.value)) in values
     ]
-    return with_values(value, given)
+    return with_values(value, restorations)
 
 
-def left_hidden(value: Any, written: Written = as_it_is) -> list[Place]:
+def left_hidden(value: Any, literals: Literals = as_it_is) -> list[Place]:
     """The places of credentials that are hidden, and so are none."""
-    return [one.place for one in credentials_in(value, written) if one.value == one.shown]
+    credentials = credentials_in(value, literals)
+    return [credential.place for credential in credentials if credential.value == credential.mask]
 
 
 def with_values(value: Any, values: Sequence[tuple[Place, Any]]) -> Any:
     """The value with these values at their places; a copy, if there are any."""
     if not values:
         return value
-    changed = copy.deepcopy(value)
-    for (*path, last), one in values:
-        part: Any = changed
+    copied = copy.deepcopy(value)
+    for (*path, last), replacement in values:
+        part: Any = copied
         for step in path:
             part = part[step]
-        part[last] = one
-    return changed
+        part[last] = replacement
+    return copied
 
 
 def hidden_url(url: str) -> str:
@@ -120,22 +122,22 @@ def hidden_url(url: str) -> str:
     return _PARAMETER.sub(_hidden_parameter, url)
 
 
-def restored_url(url: str, stored: str | None) -> str | None:
-    """The URL; the stored one where it is given as that is shown.
+def restored_url(url: str, previous: str | None) -> str | None:
+    """The URL; the previous one where it is given as that is shown.
 
     None for another with something hidden: nobody knows what was meant.
     """
     if HIDDEN not in url:
         return url
-    return stored if stored is not None and url == hidden_url(stored) else None
+    return previous if previous is not None and url == hidden_url(previous) else None
 
 
-def _hidden_parameter(found: re.Match[str]) -> str:
-    mark, name, _ = found.groups()
-    return f"{mark}{name}={HIDDEN}" if is_credential(unquote_plus(name)) else found[0]
+def _hidden_parameter(match: re.Match[str]) -> str:
+    mark, name, _ = match.groups()
+    return f"{mark}{name}={HIDDEN}" if is_credential(unquote_plus(name)) else match[0]
 
 
-def _anywhere(value: Any, at: Place, written: Written) -> Iterator[Credential]:
+def _anywhere(value: Any, at: Place, literals: Literals) -> Iterator[Credential]:
     parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         parts = value.items()
@@ -144,11 +146,11 @@ def _anywhere(value: Any, at: Place, written: Written) -> Iterator[Credential]:
     for key, part in parts:
         here = (*at, key)
         if key in _NAMED:
-            yield from _named(part, here, _NAMED[key], written)
+            yield from _named(part, here, _NAMED[key], literals)
         elif key == "url":
-            yield from _in_url(part, here, written)
+            yield from _in_url(part, here, literals)
         else:
-            yield from _anywhere(part, here, written)
+            yield from _anywhere(part, here, literals)
 
 
 _NAMED: Mapping[str | int, Callable[[str], bool]] = {
@@ -159,10 +161,10 @@ _NAMED: Mapping[str | int, Callable[[str], bool]] = {
 
 
 def _named(
-    given: Any, at: Place, holds: Callable[[str], bool], written: Written
+    named: Any, at: Place, holds: Callable[[str], bool], literals: Literals
 ) -> Iterator[Credential]:
     """The credentials among named values."""
-    for inside, values in written(given):
+    for inside, values in literals(named):
         if not isinstance(values, dict):
             # An expression that gives all of them, with who knows what in it.
             if at[-1] != "query" and inside:
@@ -170,14 +172,14 @@ def _named(
             continue
         for name, value in values.items():
             if holds(name):
-                for further, one in written(value):
-                    yield Credential((*at, *inside, name, *further), one)
+                for further, part in literals(value):
+                    yield Credential((*at, *inside, name, *further), part)
 
 
-def _in_url(given: Any, at: Place, written: Written) -> Iterator[Credential]:
-    for inside, text in written(given):
-        if isinstance(text, str) and ((shown := hidden_url(text)) != text or HIDDEN in text):
-            yield Credential((*at, *inside), text, shown)
+def _in_url(value: Any, at: Place, literals: Literals) -> Iterator[Credential]:
+    for inside, text in literals(value):
+        if isinstance(text, str) and ((mask := hidden_url(text)) != text or HIDDEN in text):
+            yield Credential((*at, *inside), text, mask)
 
 
 def _lasting(value: Any, place: Place) -> Place:

@@ -26,10 +26,10 @@ def slug(text: str, fallback: str) -> str:
     return (words if re.match(r"[a-z]", words) else f"{fallback}_{words}".strip("_"))[:LONGEST]
 
 
-def first_free(base: str, taken: Collection[str]) -> str:
+def first_free(base: str, keys: Collection[str]) -> str:
     """`base`, or `base_2`, `base_3`, … if it is taken."""
     key, number = base, 1
-    while key in taken:
+    while key in keys:
         number += 1
         suffix = f"_{number}"
         key = base[: LONGEST - len(suffix)] + suffix
@@ -48,7 +48,7 @@ async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) 
 
 
 async def reserve_key(
-    work: UnitOfWork, table: Table, workspace_id: Id, chosen: str | None, label: str
+    work: UnitOfWork, table: Table, workspace_id: Id, requested: str | None, label: str
 ) -> str:
     """The chosen key, or the first free one the label suggests; nobody else gets it meanwhile.
 
@@ -56,9 +56,9 @@ async def reserve_key(
     """
     place = f"{table.name}-key/{workspace_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
-    key = await free_key(work, table, workspace_id, chosen or slug(label, table.name))
-    if chosen not in {None, key}:
+    key = await free_key(work, table, workspace_id, requested or slug(label, table.name))
+    if requested not in {None, key}:
         raise ConflictError(
-            f"The key {chosen} is in use, perhaps by something in the trash. Choose another key."
+            f"The key {requested} is in use, perhaps by something in the trash. Choose another key."
         )
     return key

@@ -10,46 +10,46 @@ _LONGEST = 64
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
-def known(asked: object, names: Iterable[str], labels: Mapping[str, str] | None = None) -> str:
+def known(name: object, names: Iterable[str], labels: Mapping[str, str] | None = None) -> str:
     """`known: amount, title`: at most 20 of the names; `none` where there is none."""
-    near = nearest_first(asked, names, labels)
+    near = nearest_first(name, names, labels)
     named = ", ".join(shown(name) for name in near[:MOST_SHOWN])
     return f"known: {named or 'none'}{', …' if len(near) > MOST_SHOWN else ''}"
 
 
 def nearest_first(
-    asked: object, names: Iterable[str], labels: Mapping[str, str] | None = None
+    name: object, names: Iterable[str], labels: Mapping[str, str] | None = None
 ) -> list[str]:
     """The names, those before that are most like what was asked for, else as they come.
 
     `labels` has what people call some of the names. Costs little, whatever is asked: a client may
     ask for many.
     """
-    wanted = _folded(asked) if isinstance(asked, str) else ""
+    target = _folded(name) if isinstance(name, str) else ""
     labels = labels or {}
 
-    def distance(name: str) -> int:
-        label = labels.get(name)
-        near = _distance(wanted, name)
-        return near if label is None else min(near, _distance(wanted, label))
+    def distance(candidate: str) -> int:
+        label = labels.get(candidate)
+        near = _distance(target, candidate)
+        return near if label is None else min(near, _distance(target, label))
 
     return sorted(islice(names, _MOST_COMPARED), key=distance)
 
 
-def _distance(wanted: str, name: str) -> int:
+def _distance(target: str, name: str) -> int:
     other = _folded(name)
-    if not wanted or wanted == other:
+    if not target or target == other:
         return -_LONGEST * 2
-    if min(len(wanted), len(other)) > 2 and (wanted in other or other in wanted):
+    if min(len(target), len(other)) > 2 and (target in other or other in target):
         return -_LONGEST
-    alike = min(_same(wanted, other) + _same(wanted[::-1], other[::-1]), len(wanted), len(other))
-    return -alike if 2 * alike >= len(wanted) else 0
+    alike = min(_same(target, other) + _same(target[::-1], other[::-1]), len(target), len(other))
+    return -alike if 2 * alike >= len(target) else 0
 
 
-def _same(one: str, other: str) -> int:
+def _same(first: str, second: str) -> int:
     """The characters that both begin with."""
-    longest = min(len(one), len(other))
-    return next((at for at in range(longest) if one[at] != other[at]), longest)
+    longest = min(len(first), len(second))
+    return next((at for at in range(longest) if first[at] != second[at]), longest)
 
 
 def _folded(text: str) -> str:

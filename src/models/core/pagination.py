@@ -83,8 +83,8 @@ class PageRequest:
         order: Sequence[ColumnElement[Any]],
         of: type[Row],
     ) -> Page[Row]:
-        found = await work.rows(rows.limit(self.fetch), of=of)
-        return self.of(found, lambda row: tuple(getattr(row, str(c.key)) for c in order))
+        page = await work.rows(rows.limit(self.fetch), of=of)
+        return self.of(page, lambda row: tuple(getattr(row, str(column.key)) for column in order))
 
     def of(
         self,

@@ -37,7 +37,7 @@ def expected_version(header: str | None) -> int | None:
     """
     if header is None or header.strip() == "*":
         return None
-    found = _VERSION.fullmatch(header.strip())
-    if found is None:
+    match = _VERSION.fullmatch(header.strip())
+    if match is None:
         raise ValidationError.at("If-Match", "must be the version that was read")
-    return int(found[1])
+    return int(match[1])

@@ -74,15 +74,15 @@ _SENTENCES = {
 
 def sentence(problem: ErrorDetails, shape: Any = None) -> str:
     """The refusal of a shape, in the words of the platform; an unknown key with the known ones."""
-    known = _SENTENCES.get(problem["type"])
+    words = _SENTENCES.get(problem["type"])
     if problem["type"] == "union_tag_invalid":
         tags: str = problem["ctx"]["expected_tags"]
-        known = f"It must be one of: {tags.replace(chr(39), '')}."
+        words = f"It must be one of: {tags.replace(chr(39), '')}."
     if shape is not None and problem["type"] == "extra_forbidden":
         keys = known_keys(shape, problem["loc"])
         if keys:
-            known = f"This key is not known here; {nearest(problem['loc'][-1], keys)}."
-    return known or problem["msg"].removeprefix("Value error, ")
+            words = f"This key is not known here; {nearest(problem['loc'][-1], keys)}."
+    return words or problem["msg"].removeprefix("Value error, ")
 
 
 def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
@@ -92,10 +92,10 @@ def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
         if isinstance(step, int):
             continue
         fields = [field for model in models for field in _fields(model, step)]
-        below = [each for field in fields for each in _models(field.annotation)]
+        below = [model for field in fields for model in _models(field.annotation)]
         # A step that names no field is the tag of one of several shapes.
-        models = below or [each for each in models if _is_tagged(each, step)] or models
-    return list(dict.fromkeys(key for each in models for key in _keys(each)))
+        models = below or [model for model in models if _is_tagged(model, step)] or models
+    return list(dict.fromkeys(key for model in models for key in _keys(model)))
 
 
 def _models(shape: Any) -> Iterator[type[BaseModel]]:

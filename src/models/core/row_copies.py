@@ -10,7 +10,7 @@ def copying(
     table: Table, values: Mapping[str, ColumnElement[Any]], condition: Sequence[ColumnElement[bool]]
 ) -> Insert:
     """The statement that inserts copies of rows, with all columns but `values` as they are."""
-    columns = [values.get(one.name, one) for one in table.c]
-    names = [one.name for one in table.c]
-    found = select(*columns).where(*condition)
-    return insert(table).from_select(names, found, include_defaults=False)
+    columns = [values.get(column.name, column) for column in table.c]
+    names = [column.name for column in table.c]
+    rows = select(*columns).where(*condition)
+    return insert(table).from_select(names, rows, include_defaults=False)

@@ -97,17 +97,19 @@ def check_storable(value: Any, depth: int) -> None:
         number(value)
 
 
-def same_json(one: Any, other: Any) -> bool:
+def same_json(first: Any, second: Any) -> bool:
     """True when two JSON values are equal: 5 and 5.0 are, 1 and true are not.
 
     Numbers are compared as PostgreSQL does, by their decimal digits.
     """
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    if {type(one), type(other)} == {int, float}:
-        return Decimal(repr(one)) == Decimal(repr(other))
-    return bool(one == other)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            same_json(item, second[key]) for key, item in first.items()
+        )
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same_json, first, second))
+    if {type(first), type(second)} == {int, float}:
+        return Decimal(repr(first)) == Decimal(repr(second))
+    return bool(first == second)

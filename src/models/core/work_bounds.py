@@ -53,12 +53,12 @@ async def require_place_of(
     work: UnitOfWork, owner: Id, kind: WorkTable, family: Family, *which: ColumnElement[bool]
 ) -> None:
     """As `require_place`, for `which` rows of an owner."""
-    bound = OPEN.get(family)
-    if bound is None:
+    limit = OPEN.get(family)
+    if limit is None:
         return
     # One after the other, so that the next one counts this one, too.
     place = f"open/{family}/{owner}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
-    some = select(kind.table.c.id).where(kind.is_open, *which).limit(bound + 1).subquery()
-    if await work.scalar(select(func.count()).select_from(some)) > bound:
-        raise TooMuchOpenError(family, bound)
+    some = select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
+    if await work.scalar(select(func.count()).select_from(some)) > limit:
+        raise TooMuchOpenError(family, limit)

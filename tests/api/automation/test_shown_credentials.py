@@ -128,7 +128,7 @@ async def test_a_copy_is_no_way_to_read_them(client: Client, space: Space) -> No
 
 
 def test_no_bundle_has_them() -> None:
-    assert ACTIONS.shown is not None
-    assert VERSIONS.shown is not None
-    assert ACTIONS.shown({"config": CALL})["config"] == SHOWN
-    assert CANARY not in str(VERSIONS.shown({"graph": GRAPH}))
+    assert ACTIONS.redact is not None
+    assert VERSIONS.redact is not None
+    assert ACTIONS.redact({"config": CALL})["config"] == SHOWN
+    assert CANARY not in str(VERSIONS.redact({"graph": GRAPH}))

@@ -54,7 +54,7 @@ ACTIONS = BundleKind(
     references={"item_id": "item"},
     contents=("config",),
     unique_key=True,
-    shown=_shown,
+    redact=_shown,
     check=_problem,
     prepare=_usable,
 )

@@ -138,7 +138,7 @@ VERSIONS = BundleKind(
         "restored_from_version_id": "automation_version",
     },
     contents=("trigger_config", "graph"),
-    shown=_shown,
+    redact=_shown,
     check=_problem,
     prepare=_with_graph,
 )

@@ -26,6 +26,6 @@ GRANTS = BundleKind(
     table=item_grant,
     rows=_rows,
     references={"item_id": "item", "user_id": USER},
-    needed=("user_id",),
+    required=("user_id",),
     order=("item_id", "user_id"),
 )

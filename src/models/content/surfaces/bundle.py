@@ -41,7 +41,7 @@ def _surfaces(live: _Live) -> BundleKind:
         table=surface,
         rows=lambda workspace_id: select(surface).where(live(workspace_id)),
         references={"item_id": "item", "database_id": "database", "record_id": "record"},
-        needed=("item_id", "database_id", "record_id"),
+        required=("item_id", "database_id", "record_id"),
         contents=("settings",),
     )
 
@@ -58,7 +58,7 @@ def _blocks(live: _Live) -> BundleKind:
         contents=("content",),
         left_out={"byte_size": "follows from the content"},
         order=("surface_id", "id"),
-        whole="surface_id",
+        group="surface_id",
         parent="parent_block_id",
         check=_block_problem,
         prepare=_measured,

@@ -27,10 +27,10 @@ class Findings:
     def refuse(self, code: str, message: str, times: int = 1) -> None:
         _note(self.errors, code, message, times)
 
-    def add(self, other: "Findings") -> None:
-        """Take over what was found elsewhere."""
-        self.rows.update(other.rows)
-        for mine, theirs in ((self.warnings, other.warnings), (self.errors, other.errors)):
+    def add(self, findings: "Findings") -> None:
+        """Take over the findings made elsewhere."""
+        self.rows.update(findings.rows)
+        for mine, theirs in ((self.warnings, findings.warnings), (self.errors, findings.errors)):
             for (code, message), times in theirs.items():
                 _note(mine, code, message, times)
 
@@ -43,10 +43,10 @@ class Findings:
         }
 
     @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> "Findings":
+    def from_json(cls, document: dict[str, Any]) -> "Findings":
         """The findings that `to_json` gave."""
         return cls(
-            Counter(stored["rows"]), _counted(stored["warnings"]), _counted(stored["errors"])
+            Counter(document["rows"]), _counted(document["warnings"]), _counted(document["errors"])
         )
 
 
@@ -63,5 +63,5 @@ def _listed(notes: Counter[tuple[str, str]]) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(stored: Iterable[dict[str, Any]]) -> Counter[tuple[str, str]]:
-    return Counter({(one["code"], one["message"]): one["times"] for one in stored})
+def _counted(notes: Iterable[dict[str, Any]]) -> Counter[tuple[str, str]]:
+    return Counter({(note["code"], note["message"]): note["times"] for note in notes})

@@ -64,7 +64,7 @@ class BundleKind:
     references: Mapping[str, str] = field(default_factory=dict)
     """Column → kind of what it names, `*` for any. Where that is missing, the column becomes null,
     and a row that needs it is left out; a person who is missing is replaced by who imports."""
-    needed: Collection[str] = ()
+    required: Collection[str] = ()
     """Columns that may be null, and whose row is left out when what they name is missing; of a
     person: without them there is no such row."""
     contents: Collection[str] = ()
@@ -77,13 +77,13 @@ class BundleKind:
     """Column → the value it gets whatever the bundle says."""
     order: Sequence[str] = ("id",)
     """Columns that rows are paged by. A row that another row of its kind names comes before it."""
-    whole: str | None = None
+    group: str | None = None
     """A column whose rows of one value stay together in a page, each behind its `parent`."""
     parent: str | None = None
     """The column by which a row names another of its kind."""
     unique_key: bool = False
     """True when `key` is unique in a workspace: one that is taken is numbered."""
-    shown: Callable[[Row], Row] | None = None
+    redact: Callable[[Row], Row] | None = None
     """A row of a bundle (keys as there) without its secrets."""
     check: Callable[[Row], str | None] | None = None
     """The problem with a row of a bundle by itself, as the end of a sentence."""
@@ -121,4 +121,4 @@ class BundleKind:
         """The kind under which others name a row of this one; None when nothing names it."""
         if self.identify is not None:
             return USER
-        return self.name if [one.name for one in self.table.primary_key] == ["id"] else None
+        return self.name if [column.name for column in self.table.primary_key] == ["id"] else None

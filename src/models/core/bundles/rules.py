@@ -63,12 +63,12 @@ def ids_in(value: Any) -> Iterator[str]:
         if len(value) == 36 and _ID.fullmatch(value):
             yield value.lower()
     elif isinstance(value, list):
-        for one in value:
-            yield from ids_in(one)
+        for item in value:
+            yield from ids_in(item)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             yield from ids_in(key)
-            yield from ids_in(one)
+            yield from ids_in(item)
 
 
 def rewritten(value: Any, ids: Mapping[str, str]) -> Any:
@@ -76,7 +76,7 @@ def rewritten(value: Any, ids: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return ids.get(value.lower(), value) if len(value) == 36 else value
     if isinstance(value, list):
-        return [rewritten(one, ids) for one in value]
+        return [rewritten(item, ids) for item in value]
     if isinstance(value, dict):
-        return {rewritten(key, ids): rewritten(one, ids) for key, one in value.items()}
+        return {rewritten(key, ids): rewritten(item, ids) for key, item in value.items()}
     return value

@@ -37,7 +37,7 @@ def passes(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> b
         case Op.EQ:
             return same_json(value, operand)
         case Op.IN:
-            return isinstance(operand, list) and any(same_json(value, one) for one in operand)
+            return isinstance(operand, list) and any(same_json(value, member) for member in operand)
         case Op.BETWEEN:
             pair_of(operand)
     if op in _TELL_TIME:
@@ -109,19 +109,19 @@ def _passes_in_time(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneI
 
     A date beside a moment is the start of its day.
     """
-    found = _read_time(value, zone)
+    time = _read_time(value, zone)
     if op in _WITH_A_DATE and (operand := _read_time(operand, zone)) is None:
         return False
-    if found is None:
+    if time is None:
         return False
     if isinstance(operand, datetime):
-        found = _moment(found, zone)
+        time = _moment(time, zone)
     if isinstance(operand, date):
         operand = operand.isoformat()
-    moment = isinstance(found, datetime)
+    moment = isinstance(time, datetime)
     form = ValueForm.MOMENT if moment else ValueForm.DAY
     condition = read_condition(op, form, _any, operand, now, zone)
-    return meets(condition, found if moment else found.isoformat())
+    return meets(condition, time if moment else time.isoformat())
 
 
 def _read_time(value: Any, zone: ZoneInfo) -> date | datetime | None:

@@ -48,8 +48,8 @@ def meets(condition: Condition, value: Any) -> bool:
         case Has(elements, every):
             if not isinstance(value, list):
                 return False
-            found = (any(same_json(element, one) for one in value) for element in elements)
-            return all(found) if every else any(found)
+            matches = (any(same_json(element, item) for item in value) for element in elements)
+            return all(matches) if every else any(matches)
 
 
 def is_empty(value: Any) -> bool:

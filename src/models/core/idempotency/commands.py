@@ -37,7 +37,7 @@ async def claim(
     """
     if waits:
         await work.execute(select(func.pg_advisory_xact_lock(_lock(fingerprint))))
-    while (taken := await _take(work, fingerprint, request_hash)) is None:
+    while (claim_id := await _take(work, fingerprint, request_hash)) is None:
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
             raise _running()
@@ -54,7 +54,7 @@ async def claim(
                 idempotency_reply.c.expires_at <= work.now,
             )
         )
-    return taken
+    return claim_id
 
 
 async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
@@ -82,9 +82,9 @@ async def keep_refusal(
     InProgressError while the other has none.
     """
     if await _take(work, fingerprint, request_hash) is None:
-        found = await claim(work, keys, fingerprint, request_hash)
-        if isinstance(found, Reply):
-            return found
+        reply = await claim(work, keys, fingerprint, request_hash)
+        if isinstance(reply, Reply):
+            return reply
         raise _running()
     await remember(work, keys, fingerprint, refusal)
     return refusal

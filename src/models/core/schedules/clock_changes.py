@@ -27,8 +27,8 @@ def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[s
     if timetable.cron is None:
         return []
     zone = ZoneInfo(timetable.zone)
-    found = [_note(timetable.cron, zone, change) for change in clock_changes(zone, first, last)]
-    notes = [note for note in found if note is not None]
+    sentences = [_note(timetable.cron, zone, change) for change in clock_changes(zone, first, last)]
+    notes = [note for note in sentences if note is not None]
     return [*notes, _ADVICE] if notes else []
 
 

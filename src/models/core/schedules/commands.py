@@ -23,13 +23,13 @@ class ScheduleTable:
     """A table whose rows may have a schedule.
 
     It has the columns `id`, `workspace_id`, `next_run_at`, `skipped_fires` and `missed_fires`.
-    `wanted` selects, with their `id`, the rows that should have a schedule, and `read` says which.
+    `rows` selects, with their `id`, those that should have a schedule, and `read` says which.
     `may_have` is the condition of rows that have one in Temporal, or had one that may be there.
     """
 
     table: Table
     family: Family
-    wanted: Select[Any]
+    rows: Select[Any]
     read: Callable[[Any], DesiredSchedule]
     may_have: ColumnElement[bool]
 
@@ -44,7 +44,7 @@ async def scheduled(
     work: UnitOfWork, kind: ScheduleTable, subject_id: Id
 ) -> DesiredSchedule | None:
     """The schedule a subject should have; None when it should have none."""
-    row = await work.first(kind.wanted.where(kind.table.c.id == subject_id))
+    row = await work.first(kind.rows.where(kind.table.c.id == subject_id))
     return None if row is None else kind.read(row)
 
 
@@ -52,7 +52,7 @@ async def all_scheduled(
     work: UnitOfWork, kind: ScheduleTable, after: Id | None, limit: int
 ) -> Sequence[ScheduledRow]:
     """The rows that should have a schedule, by id behind `after`."""
-    statement = kind.wanted.order_by(kind.table.c.id).limit(limit)
+    statement = kind.rows.order_by(kind.table.c.id).limit(limit)
     if after is not None:
         statement = statement.where(kind.table.c.id > after)
     return await work.rows(statement, of=ScheduledRow)
@@ -66,19 +66,19 @@ async def follow(
     `had_one` says that it may have had a schedule which the row does not show any more.
     """
     if await announce(work, kind, kind.table.c.id == subject_id, had_one=had_one):
-        found = await scheduled(work, kind, subject_id)
-        due = None if found is None else found.next_after(work.now)
+        schedule = await scheduled(work, kind, subject_id)
+        due = None if schedule is None else schedule.next_after(work.now)
         await set_next_run(work, kind, subject_id, due)
 
 
 async def announce(
-    work: UnitOfWork, kind: ScheduleTable, which: ColumnElement[bool], *, had_one: bool = False
+    work: UnitOfWork, kind: ScheduleTable, condition: ColumnElement[bool], *, had_one: bool = False
 ) -> int:
     """Update the schedules of subjects whose rows the caller has not locked.
 
     Returns how many of them may have a schedule. The delivery writes when they run next.
     """
-    statement = select(kind.table.c.id, kind.table.c.workspace_id).where(which)
+    statement = select(kind.table.c.id, kind.table.c.workspace_id).where(condition)
     rows = await work.rows(statement if had_one else statement.where(kind.may_have))
     intents: list[outbox.IntentArguments] = [
         {
@@ -106,11 +106,11 @@ async def set_next_run(
 
 
 async def set_passed_over(
-    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counted: PassedOver
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counts: PassedOver
 ) -> None:
     """Show how many due times of the schedule had no run (reliability G23)."""
     await work.execute(
         update(kind.table)
         .where(kind.table.c.id == subject_id)
-        .values(skipped_fires=counted.skipped, missed_fires=counted.missed)
+        .values(skipped_fires=counts.skipped, missed_fires=counts.missed)
     )

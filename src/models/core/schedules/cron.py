@@ -85,7 +85,7 @@ def _fields(text: str) -> list[str]:
 
 def _values(spec: _Field, field: str) -> tuple[int, ...]:
     ranges: Iterator[range | None] = (_range(spec, part) for part in field.split(","))
-    return tuple(sorted({value for found in ranges for value in found or ()}))
+    return tuple(sorted({value for numbers in ranges for value in numbers or ()}))
 
 
 def _range(spec: _Field, part: str) -> range | None:

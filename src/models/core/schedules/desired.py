@@ -62,7 +62,7 @@ _TITLE_BYTES = 200
 """Bytes of the longest summary that Temporal takes."""
 
 
-def title_of(label: str, what: str) -> str:
+def title_of(label: str, action: str) -> str:
     """`Prices · refresh`, cut to what Temporal takes."""
-    tail = f" · {what}"
+    tail = f" · {action}"
     return label.encode()[: _TITLE_BYTES - len(tail.encode())].decode(errors="ignore") + tail

@@ -35,25 +35,25 @@ class Timetable:
 
     zone: str = "UTC"
     cron: Cron | None = None
-    every: int | None = None
+    interval_seconds: int | None = None
     start: datetime | None = None
     end: datetime | None = None
 
     @property
     def offset(self) -> int:
         """Seconds from the epoch to the first multiple of the interval."""
-        if self.every is None or self.start is None:
+        if self.interval_seconds is None or self.start is None:
             return 0
-        return int(self.start.timestamp()) % self.every
+        return int(self.start.timestamp()) % self.interval_seconds
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first due time later than `moment`, in UTC; None when there is none any more."""
         moment = max(moment, (self.start or EARLIEST) - _SECOND)
         if moment.year > LAST_YEAR:
             return None
-        if self.every is not None:
+        if self.interval_seconds is not None:
             passed = int(moment.timestamp()) - self.offset
-            seconds = (passed // self.every + 1) * self.every + self.offset
+            seconds = (passed // self.interval_seconds + 1) * self.interval_seconds + self.offset
             due: datetime | None = datetime.fromtimestamp(seconds, UTC)
         else:
             due = None if self.cron is None else _cron_after(self.cron, ZoneInfo(self.zone), moment)
@@ -89,7 +89,7 @@ def _cron_after(cron: Cron, zone: ZoneInfo, moment: datetime) -> datetime | None
             hour, minute, shift = _next_day(cron, hour), 0, _NONE
         elif hour.hour not in cron.hours:
             hour, minute, shift = hour + _HOUR, 0, _NONE
-        elif (match := next((one for one in cron.minutes if one >= minute), None)) is None:
+        elif (match := next(filter(minute.__le__, cron.minutes), None)) is None:
             # The same hour again, if it comes twice.
             again = not shift and instant(hour + _HOUR, zone) - instant(hour, zone) > _HOUR
             hour, shift = (hour, _HOUR) if again else (hour + _HOUR, _NONE)

@@ -70,7 +70,7 @@ DATABASES = BundleKind(
     table=database,
     rows=_databases,
     references={"item_id": "item"},
-    needed=("item_id",),
+    required=("item_id",),
     contents=("settings", "record_layout"),
     unique_key=True,
 )

@@ -62,7 +62,7 @@ TIME_ENTRIES = BundleKind(
         "created_by_user_id": USER,
         "updated_by_user_id": USER,
     },
-    needed=("user_id", "item_id"),
+    required=("user_id", "item_id"),
     # An entry outlives what its time was spent on.
     contents=("target_id",),
     left_out={

@@ -40,7 +40,7 @@ VIEWS = BundleKind(
         "relation_field_id": "field",
         "owner_user_id": USER,
     },
-    needed=("item_id", "owner_user_id"),
+    required=("item_id", "owner_user_id"),
     contents=("manifest",),
     check=_problem,
 )

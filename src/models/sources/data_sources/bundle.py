@@ -54,6 +54,6 @@ DATA_SOURCES = BundleKind(
     # What the source still fetches must not be fetched twice; secrets are to be given first.
     imported_as={"enabled": False},
     unique_key=True,
-    shown=_shown,
+    redact=_shown,
     check=_problem,
 )

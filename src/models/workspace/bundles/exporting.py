@@ -49,7 +49,7 @@ async def read_lines(
     """
     rows = kind.rows(workspace_id).subquery("rows")
     conditions = [] if database_id is None else [rows.c.database_id == database_id]
-    if kind.whole is not None:
+    if kind.group is not None:
         return await _read_whole(work, kind, rows, after, limit)
     order = [rows.c[name] for name in kind.order]
     if after is not None:
@@ -99,9 +99,9 @@ async def _read_whole(
     limit: int,
 ) -> Lines:
     """Rows of whole groups, each behind its parent."""
-    assert kind.whole is not None
+    assert kind.group is not None
     assert kind.parent is not None
-    group = rows.c[kind.whole]
+    group = rows.c[kind.group]
     follows = [] if after is None else [group > Id(str(after[0]))]
     upto = await work.scalar(
         select(group).where(*follows).order_by(group).offset(limit - 1).limit(1)
@@ -123,7 +123,7 @@ async def _read_whole(
 
 def _shown(kind: BundleKind, found: Sequence[Any]) -> list[bytes]:
     lines = [row.line.encode() for row in found]
-    return lines if kind.shown is None else [to_json(kind.shown(from_json(one))) for one in lines]
+    return lines if kind.redact is None else [to_json(kind.redact(from_json(one))) for one in lines]
 
 
 def _parents_first(found: Sequence[Any]) -> list[Any]:

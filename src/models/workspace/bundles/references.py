@@ -87,7 +87,9 @@ class _Resolver:
         for name, named in kind.references.items():
             if given.get(name) is not None:
                 made[name] = self._reference(name, named, given[name])
-                if made[name] is None and (name in kind.needed or not kind.table.c[name].nullable):
+                if made[name] is None and (
+                    name in kind.required or not kind.table.c[name].nullable
+                ):
                     return None
         for name in given.keys() & set(kind.contents):
             made[name] = rewritten(given[name], self._ids["*"])
@@ -101,7 +103,7 @@ class _Resolver:
         if found is not None:
             return found
         kind = self._kind
-        replaced = named == USER and name not in kind.needed and not kind.table.c[name].nullable
+        replaced = named == USER and name not in kind.required and not kind.table.c[name].nullable
         what = "is who imports" if replaced else "is not in the bundle"
         self._findings.warn("missing_reference", f"{kind.name}: {name} {what}.")
         return str(self._target.user_id) if replaced else None
@@ -145,5 +147,5 @@ def _in_order(
 
 
 def _place(kind: BundleKind, row: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    whole = () if kind.whole is None else (str(row[kind.whole]),)
+    whole = () if kind.group is None else (str(row[kind.group]),)
     return (*whole, str(row[name]))

@@ -40,7 +40,7 @@ def test_every_reference_is_to_a_kind() -> None:
     known = {kind.source_kind for kind in KINDS} | {"*"}
     for kind in KINDS:
         assert set(kind.references.values()) <= known, kind.name
-        assert {*kind.references, *kind.contents, *kind.needed} <= {
+        assert {*kind.references, *kind.contents, *kind.required} <= {
             one.name for one in kind.columns.values()
         }, kind.name
 

@@ -184,7 +184,7 @@ def test_where_credentials_stand(config: JsonObject, place: Place | None) -> Non
     at = ("graph", "nodes", 0, "config")
     found = operation_credentials(OperationKind.CREATE_AUTOMATION, given)
     assert [one.place for one in found] == ([] if place is None else [(*at, *place)])
-    hidden = with_values(given, [(one.place, one.shown) for one in found])
+    hidden = with_values(given, [(one.place, one.mask) for one in found])
     assert operation_credentials(OperationKind.CREATE_AUTOMATION, hidden) == [
         Credential(one.place, HIDDEN) for one in found
     ]

@@ -54,13 +54,13 @@ def extent_of(value: Any) -> Extent | None:
     size, longest = ELEMENT, 0
     stack = [value]
     while stack:
-        one = stack.pop()
-        parts: Collection[Any] = (one,)
-        if isinstance(one, Mapping):
-            size += sum(map(len, one)) + ELEMENT * len(one)
-            parts = one.values()
-        elif isinstance(one, list | tuple):
-            parts = one
+        item = stack.pop()
+        parts: Collection[Any] = (item,)
+        if isinstance(item, Mapping):
+            size += sum(map(len, item)) + ELEMENT * len(item)
+            parts = item.values()
+        elif isinstance(item, list | tuple):
+            parts = item
         longest = max(longest, len(parts))
         for part in parts:
             size += ELEMENT
@@ -100,11 +100,11 @@ class _Reading:
                     return Bound(ELEMENT, operand.cost + _STEP, 0)
                 return self._part(node.select.operand, operand, local)
             case "list":
-                parts = [self.read(each, local, loops) for each in node.list.elements]
+                parts = [self.read(element, local, loops) for element in node.list.elements]
                 return _joined(parts, len(parts))
             case "struct":
-                pairs = [(each.map_key, each.value) for each in node.struct.entries]
-                parts = [self.read(one, local, loops) for pair in pairs for one in pair]
+                pairs = [(element.map_key, element.value) for element in node.struct.entries]
+                parts = [self.read(part, local, loops) for pair in pairs for part in pair]
                 return _joined(parts, len(pairs))
             case "call":
                 return self._call(node.call, local, loops)
@@ -118,17 +118,17 @@ class _Reading:
         return Bound(whole.size, whole.cost + _STEP, length)
 
     def _call(self, call: Any, local: Mapping[str, Bound], loops: int) -> Bound:
-        given = [call.target] if call.HasField("target") else []
-        nodes = [*given, *call.args]
-        operands = [self.read(each, local, loops) for each in nodes]
-        sizes = [each.size for each in operands]
+        target = [call.target] if call.HasField("target") else []
+        nodes = [*target, *call.args]
+        operands = [self.read(operand, local, loops) for operand in nodes]
+        sizes = [operand.size for operand in operands]
         cost = _cost(operands)
         function = call.function
         if function in _PARTS:
             part = self._part(nodes[0], operands[0], local)
             return Bound(part.size, cost, part.length)
         if function in _CHOICES:
-            return Bound(sum(sizes), cost, sum(each.length for each in operands))
+            return Bound(sum(sizes), cost, sum(operand.length for operand in operands))
         own = _CALLS.get(function)
         if own is None or (function == "matches" and kind_of(nodes[-1]) != "const"):
             return _ENDLESS
@@ -144,14 +144,14 @@ class _Reading:
         within = {**local, loop.accu_var: Bound(first.size, 1, first.length)}
         size, cost, length = first.size, over.cost + first.cost + _STEP, first.length
         if over.length:
-            least, most = (
-                _grown(loop.loop_step, loop.accu_var, self._reader(loop, within, each, loops + 1))
-                for each in (0.0, over.size)
+            empty, full = (
+                _grown(loop.loop_step, loop.accu_var, self._reader(loop, within, size, loops + 1))
+                for size in (0.0, over.size)
             )
-            size += over.length * least.size + most.size
-            cost += over.length * (least.cost + _STEP) + most.cost
+            size += over.length * empty.size + full.size
+            cost += over.length * (empty.cost + _STEP) + full.cost
             cost += _APPENDED * over.length * over.length
-            length += over.length * least.length + most.length
+            length += over.length * empty.length + full.length
         within[loop.accu_var] = Bound(size, 1, length)
         result = self.read(loop.result, within, loops)
         return Bound(result.size, cost + result.cost, result.length)
@@ -159,8 +159,8 @@ class _Reading:
     def _reader(
         self, loop: Any, local: Mapping[str, Bound], element: float, loops: int
     ) -> Callable[[Any], Bound]:
-        known = {**local, loop.iter_var: Bound(element, 1, element / ELEMENT)}
-        return lambda node: self.read(node, known, loops)
+        names = {**local, loop.iter_var: Bound(element, 1, element / ELEMENT)}
+        return lambda node: self.read(node, names, loops)
 
 
 def _is_data(node: Any, local: Mapping[str, Bound]) -> bool:
@@ -184,15 +184,15 @@ def _grown(step: Any, name: str, read: Callable[[Any], Bound]) -> Bound:
     if kind_of(step) == "call":
         function, args = step.call.function, step.call.args
         if function == "_?_:_" and not _names(args[0], name):
-            chosen = [_grown(each, name, read) for each in args[1:]]
-            return _sum([Bound(0, read(args[0]).cost, 0), *chosen])
+            branches = [_grown(branch, name, read) for branch in args[1:]]
+            return _sum([Bound(0, read(args[0]).cost, 0), *branches])
         if function in _GROWING and not _names(args[1], name):
             return _sum([_grown(args[0], name, read), read(args[1])])
     return _ENDLESS if _names(step, name) else read(step)
 
 
 def _sum(bounds: list[Bound]) -> Bound:
-    sizes, counts = [each.size for each in bounds], [each.length for each in bounds]
+    sizes, counts = [bound.size for bound in bounds], [bound.length for bound in bounds]
     return Bound(sum(sizes), _cost(bounds), sum(counts))
 
 
@@ -200,7 +200,7 @@ _GROWING = frozenset({"_+_", "_&&_", "_||_"})
 
 
 def _cost(bounds: list[Bound]) -> float:
-    return sum(each.cost for each in bounds) + _STEP
+    return sum(bound.cost for bound in bounds) + _STEP
 
 
 def _names(node: Any, name: str) -> bool:
@@ -210,11 +210,11 @@ def _names(node: Any, name: str) -> bool:
         return bool(node.ident.name == name)
     if kind is None or kind == "const":
         return False
-    return any(_names(each, name) for each in children(node))
+    return any(_names(child, name) for child in children(node))
 
 
 def _joined(parts: list[Bound], length: int) -> Bound:
-    return Bound(ELEMENT + sum(each.size for each in parts), _cost(parts), length)
+    return Bound(ELEMENT + sum(part.size for part in parts), _cost(parts), length)
 
 
 _Call = Callable[[list[float]], tuple[float, float]]
@@ -237,9 +237,9 @@ def _searched(sizes: list[float]) -> tuple[float, float]:
 
 
 def _replaced(sizes: list[float]) -> tuple[float, float]:
-    text, searched, given, *_ = [*sizes, 0.0, 0.0]
-    size = ELEMENT + (text + 1) * (given + 1)
-    return size, size + text * searched / 16
+    text, pattern, replacement, *_ = [*sizes, 0.0, 0.0]
+    size = ELEMENT + (text + 1) * (replacement + 1)
+    return size, size + text * pattern / 16
 
 
 def _split(sizes: list[float]) -> tuple[float, float]:

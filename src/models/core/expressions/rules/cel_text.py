@@ -63,11 +63,11 @@ def names(text: str) -> frozenset[str]:
 
 def free_names(text: str) -> frozenset[str]:
     """The identifiers that stand by themselves, which are no fields of something."""
-    read = list(tokens(text))
+    sequence = list(tokens(text))
     return frozenset(
         token.text.strip("`")
-        for place, token in enumerate(read)
-        if token.kind == "name" and not is_field(read, place)
+        for place, token in enumerate(sequence)
+        if token.kind == "name" and not is_field(sequence, place)
     )
 
 
@@ -76,8 +76,8 @@ def selections(text: str, variable: str) -> frozenset[str] | None:
 
     Errs on the side of more: a local variable of the same name counts as the variable.
     """
-    found = paths(text, variable)
-    return None if () in found else frozenset(path[0] for path in found)
+    keys = paths(text, variable)
+    return None if () in keys else frozenset(path[0] for path in keys)
 
 
 def paths(text: str, variable: str) -> frozenset[tuple[str, ...]]:
@@ -85,11 +85,11 @@ def paths(text: str, variable: str) -> frozenset[tuple[str, ...]]:
 
     An empty path is all of the variable. Errs as `selections` does.
     """
-    read = list(tokens(text))
+    sequence = list(tokens(text))
     return frozenset(
-        tuple(_path(read, index + 1))
-        for index, token in enumerate(read)
-        if token.kind == "name" and token.text == variable and not is_field(read, index)
+        tuple(_path(sequence, index + 1))
+        for index, token in enumerate(sequence)
+        if token.kind == "name" and token.text == variable and not is_field(sequence, index)
     )
 
 
@@ -98,8 +98,8 @@ def dotted(text: str, variable: str, spell: Callable[[str], str]) -> str:
 
     Only for keys that are identifiers; `spell` says how one is written, no longer than it is.
     """
-    written: list[str] = []
-    kept = 0
+    parts: list[str] = []
+    start = 0
     read = list(tokens(text))
     for index, token in enumerate(read):
         bracket, key, end = (read[index + 1 : index + 4] + [None] * 3)[:3]
@@ -108,23 +108,23 @@ def dotted(text: str, variable: str, spell: Callable[[str], str]) -> str:
         name = _literal(key.text) if key is not None and key.kind == "string" else None
         if bracket.text != "[" or end.text != "]" or name is None or not name.isidentifier():
             continue
-        written.append(
-            text[kept : bracket.start] + f".{spell(name)}".ljust(end.start + 1 - bracket.start)
+        parts.append(
+            text[start : bracket.start] + f".{spell(name)}".ljust(end.start + 1 - bracket.start)
         )
-        kept = end.start + 1
-    return "".join(written) + text[kept:]
+        start = end.start + 1
+    return "".join(parts) + text[start:]
 
 
 def with_doubles(text: str) -> str:
     """The text with every whole number in it written as a double: `2` as `2.0`."""
-    written: list[str] = []
-    kept = 0
+    parts: list[str] = []
+    start = 0
     for token in tokens(text):
         if token.kind == "number" and token.text.isdecimal():
             end = token.start + len(token.text)
-            written.append(f"{text[kept:end]}.0")
-            kept = end
-    return "".join(written) + text[kept:]
+            parts.append(f"{text[start:end]}.0")
+            start = end
+    return "".join(parts) + text[start:]
 
 
 def is_field(read: list[Token], index: int) -> bool:

@@ -46,18 +46,18 @@ class _Text:
     def between(self, start: int, end: int | None) -> str:
         """The text of the tokens from `start` to before `end`, its calls spelled out."""
         end = len(self._read) if end is None else end
-        written: list[str] = []
-        kept = at = start
+        parts: list[str] = []
+        quoted = at = start
         while at < end:
             if self._is_call(at):
                 *commas, closing = _separators(self._read, at + 2)
                 starts = [at + 2, *(comma + 1 for comma in commas)]
                 arguments = map(self._argument, starts, [*commas, closing])
-                written += [self._quote(kept, at), _first(arguments)]
-                kept = at = closing + 1
+                parts += [self._quote(quoted, at), _first(arguments)]
+                quoted = at = closing + 1
             else:
                 at += 1
-        return "".join(written) + self._quote(kept, end)
+        return "".join(parts) + self._quote(quoted, end)
 
     def _is_call(self, at: int) -> bool:
         following = self._read[at : at + 2]
@@ -68,13 +68,13 @@ class _Text:
         root = self._read[start]
         steps = [] if root.text in self._fixed else _steps(self._read[start:end])
         value = root.text if steps else self.between(start, end)
-        there = f".filter({self._local}, {self._local} != null)"
-        written = f"[dyn({value})]{there}"
+        present = f".filter({self._local}, {self._local} != null)"
+        text = f"[dyn({value})]{present}"
         for step in steps:
             selected = self.between(start + step.start, start + step.end)
             selection = f"[?{selected}]" if step.bracket else f".?{selected}"
-            written += f".map({self._local}, {self._local}{selection}.orValue(dyn(null))){there}"
-        return written
+            text += f".map({self._local}, {self._local}{selection}.orValue(dyn(null))){present}"
+        return text
 
     def _quote(self, start: int, end: int) -> str:
         """The text as it is, from one token to before another."""
@@ -125,5 +125,5 @@ def _separators(read: list[Token], start: int) -> Iterator[int]:
 
 
 def _first(values: Iterator[str]) -> str:
-    found, *others = (f"{value}[?0]" for value in values)
-    return f"dyn({found}{''.join(f'.or({other})' for other in others)}.orValue(dyn(null)))"
+    first, *options = (f"{value}[?0]" for value in values)
+    return f"dyn({first}{''.join(f'.or({option})' for option in options)}.orValue(dyn(null)))"

@@ -74,5 +74,5 @@ class _CelExpression:
         try:
             return self._program.run(self._reads.take(variables))
         except MissingKeyError as error:
-            told = ". ".join((error.message, *self._reads.missing(variables)))
-            raise MissingKeyError(told) from None
+            message = ". ".join((error.message, *self._reads.missing(variables)))
+            raise MissingKeyError(message) from None

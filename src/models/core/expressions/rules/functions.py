@@ -25,8 +25,8 @@ EXAMPLE_TRIGGER = {"name": "Ada", "price": 12.5, "tags": ["new", "vip"], "note":
 _MOMENT = 'timestamp("2026-01-31T09:05:06.007Z")'
 
 FUNCTIONS: tuple[Function, ...] = tuple(
-    Function(*one)
-    for one in (
+    Function(*row)
+    for row in (
         # Values that may not be there
         ("coalesce", "coalesce(a, b, …)",
          "The first that is not null; a path that ends on its way is null here.",

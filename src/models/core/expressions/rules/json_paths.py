@@ -37,18 +37,18 @@ def matches(segments: Iterable[Segment], value: Any, budget: int = MAX_VISITED) 
 
     Raises ExpressionLimitError beyond `budget` values, WouldBlockError as `check_turn`.
     """
-    found = [value]
+    values = [value]
     visits = _Visits(budget)
     for segment in segments:
         matched: list[Any] = []
-        for one in _with_descendants(found) if segment.deep else found:
+        for node in _with_descendants(values) if segment.deep else values:
             visits.count()
-            matched.extend(segment.select(one))
-        found = matched
+            matched.extend(segment.select(node))
+        values = matched
     # A value inside others that match, too, is there as often in the result.
-    for _ in _with_descendants(found):
+    for _ in _with_descendants(values):
         visits.count()
-    return found
+    return values
 
 
 class _Visits:
@@ -78,12 +78,12 @@ def _selector(tree: Any) -> Callable[[Any], Iterable[Any]]:
         case jsonpath.Wildcard():
             return _children
         case jsonpath.Fields():
-            return lambda one: _members(one, tree.fields)
+            return lambda value: _members(value, tree.fields)
         case jsonpath.Index():
-            return lambda one: _elements(one, tree.indices)
+            return lambda value: _elements(value, tree.indices)
         case jsonpath.Slice():
             part = slice(tree.start, tree.end)
-            return lambda one: one[part] if isinstance(one, list) else ()
+            return lambda value: value[part] if isinstance(value, list) else ()
     raise BindingError("A path holds names, indexes, slices and wildcards.")
 
 
@@ -108,7 +108,7 @@ def _with_descendants(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         stack = [value]
         while stack:
-            one = stack.pop()
-            yield one
-            if isinstance(one, dict | list):
-                stack.extend(reversed([*_children(one)]))
+            item = stack.pop()
+            yield item
+            if isinstance(item, dict | list):
+                stack.extend(reversed([*_children(item)]))

@@ -50,7 +50,7 @@ class _Writer:
 
     def _order(self, node: Any) -> None:
         left, right = self._name("left"), self._name("right")
-        is_null = [self._call("_==_", self._ident(each), self._null()) for each in (left, right)]
+        is_null = [self._call("_==_", self._ident(name), self._null()) for name in (left, right)]
         compared = self._call(node.call.function, self._ident(left), self._ident(right))
         decided = self._call("_?_:_", self._call("_||_", *is_null), self._false(), compared)
         first, second = node.call.args

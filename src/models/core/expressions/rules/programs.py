@@ -130,11 +130,11 @@ class Program:
     def is_small(self, data: Mapping[str, Any]) -> bool:
         """True when its evaluation with these variables is provably small."""
         extent = extent_of(data)
-        known = self._small.get(extent)
-        if known is None:
+        is_small_here = self._small.get(extent)
+        if is_small_here is None:
             small = extent is not None and is_small(self._tree, extent)
-            known = self._small[extent] = small
-        return known
+            is_small_here = self._small[extent] = small
+        return is_small_here
 
     def run(self, data: Mapping[str, Any]) -> Any:
         """The JSON value for these variables.
@@ -155,8 +155,8 @@ class Program:
         return value
 
     def _request(self, data: Mapping[str, Any]) -> bytes:
-        moments = {name: str(each) for name, each in data.items() if isinstance(each, datetime)}
-        plain = {name: each for name, each in data.items() if name not in moments}
+        moments = {name: str(value) for name, value in data.items() if isinstance(value, datetime)}
+        plain = {name: value for name, value in data.items() if name not in moments}
         return json.dumps((self._surrounding, self._text, plain, moments)).encode()
 
     def run_unbounded(self, data: Mapping[str, Any]) -> Any:
@@ -190,7 +190,9 @@ class Program:
 _processes = BoundedProcesses([__name__])
 
 _NOT_FOUND = "NOT_FOUND: "
-_ERRORS = {one.__name__: one for one in (ExpressionError, ExpressionLimitError, MissingKeyError)}
+_ERRORS = {
+    error.__name__: error for error in (ExpressionError, ExpressionLimitError, MissingKeyError)
+}
 
 _OPTIONAL = "The result is an optional value; end it with .orValue(…)."
 
@@ -213,7 +215,7 @@ def run_apart(request: bytes) -> bytes:
     """In a child: the error, if any, and the value; beside an error, the name of its class."""
     (variables,), text, data, moments = json.loads(request)
     surrounding = Environment(tuple((name, Type(kind)) for name, kind in variables))
-    data.update((name, datetime.fromisoformat(each)) for name, each in moments.items())
+    data.update((name, datetime.fromisoformat(value)) for name, value in moments.items())
     answer: tuple[str | None, Any]
     try:
         answer = (None, _kept(surrounding, text).run_unbounded(data))

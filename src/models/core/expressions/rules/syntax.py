@@ -133,10 +133,10 @@ def children(node: Any) -> list[Any]:
         case "list":
             return list(node.list.elements)
         case "struct":
-            return [one for each in node.struct.entries for one in (each.map_key, each.value)]
+            return [part for entry in node.struct.entries for part in (entry.map_key, entry.value)]
         case "call":
-            given = [node.call.target] if node.call.HasField("target") else []
-            return [*given, *node.call.args]
+            target = [node.call.target] if node.call.HasField("target") else []
+            return [*target, *node.call.args]
         case "comprehension":
             parts = ("iter_range", "accu_init", "loop_condition", "loop_step", "result")
             return [getattr(node.comprehension, part) for part in parts]

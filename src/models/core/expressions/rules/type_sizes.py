@@ -41,8 +41,8 @@ class _Reading:
                 return 1 + self._most(children(node), local)
             case "struct":
                 entries = node.struct.entries
-                keys = self._most([each.map_key for each in entries], local)
-                return 1 + keys + self._most([each.value for each in entries], local)
+                keys = self._most([entry.map_key for entry in entries], local)
+                return 1 + keys + self._most([entry.value for entry in entries], local)
             case "select":
                 return self._size(node.select.operand, local)
             case "comprehension":
@@ -50,7 +50,7 @@ class _Reading:
         return 1
 
     def _most(self, nodes: list[Any], local: Mapping[str, int]) -> int:
-        return max((self._size(each, local) for each in nodes), default=0)
+        return max((self._size(node, local) for node in nodes), default=0)
 
     def _of_macro(self, macro: Any, local: Mapping[str, int]) -> int:
         element = self._size(macro.iter_range, local)

@@ -248,7 +248,9 @@ class Schedule(Input):
         """The due times of refreshes; an open refresh stands for the due times it meets."""
         cron = None if self.cron is None else parse_cron(self.cron)
         return Timing(
-            timetable=Timetable(zone=self.timezone, cron=cron, every=self.interval_seconds)
+            timetable=Timetable(
+                zone=self.timezone, cron=cron, interval_seconds=self.interval_seconds
+            )
         )
 
     def to_json(self) -> JsonObject:

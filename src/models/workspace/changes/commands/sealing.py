@@ -26,10 +26,10 @@ def sealed(
         found = operation_credentials(one.kind, one.input)
         for each in found:
             taken.append([index, each.place, each.value])
-            if each.value == each.shown:
+            if each.value == each.mask:
                 path = ".".join(map(str, ("operations", index, "input", *each.place)))
                 problems.append(Detail(path, GIVE_AGAIN))
-        hidden = with_values(one.input, [(each.place, each.shown) for each in found])
+        hidden = with_values(one.input, [(each.place, each.mask) for each in found])
         shown.append(one.model_copy(update={"input": hidden}))
     refuse(problems)
     if not taken:

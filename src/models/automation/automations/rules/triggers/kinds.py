@@ -98,7 +98,7 @@ class ScheduleTrigger(_Trigger):
         return Timetable(
             zone=self.timezone,
             cron=None if self.cron is None else parse_cron(self.cron),
-            every=self.interval_seconds,
+            interval_seconds=self.interval_seconds,
             start=None if self.start_at is None else self.instant(self.start_at),
             end=None if self.end_at is None else self.instant(self.end_at),
         )
