@@ -55,8 +55,8 @@ def read(answer: httpx2.Response) -> Json:
         raise RefusedError(f"{answer.url} was answered {answer.status_code}.") from None
     if answer.is_error:
         raise RefusedError(body.get("message", f"The API answered {answer.status_code}."))
-    found: Json = body
-    return found
+    document: Json = body
+    return document
 
 
 async def api_client(state_dir: Path, url: str | None, api_key: str | None) -> ApiClient:

@@ -52,19 +52,19 @@ def doctor(
 
 async def _examine(state: StateDir) -> Sequence[Finding]:
     findings = [Finding("Python", sys.version.split()[0])]
-    known: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     if state.is_owned():
         connection = read_object(state.connection)
         if not connection:
             raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
         findings.append(await _platform(connection["baseUrl"], state))
-        known = _settings_of(connection, state)
+        overrides = _settings_of(connection, state)
     elif "DATABASE_URL" not in os.environ:
         raise StartError(
             f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
             " --state-dir. Of one that runs elsewhere, set DATABASE_URL and the other variables."
         )
-    settings = load_settings(**known)
+    settings = load_settings(**overrides)
     checks: list[Callable[[Settings], Awaitable[Finding]]] = [
         _database, _schema, _object_store, _temporal, _search_attributes,
     ]  # fmt: skip
@@ -73,16 +73,16 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
 
 def _settings_of(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
     """The settings by which a running platform has its parts, unless the environment has them."""
-    known: dict[str, Any] = {"state_dir": state.root}
+    fields: dict[str, Any] = {"state_dir": state.root}
     if "WORKSPACE_SECRET_KEY" not in os.environ:
-        known["secret_key"] = state.secret_key()
+        fields["secret_key"] = state.secret_key()
     for field, variable, name in (
         ("database_url", "DATABASE_URL", "databaseUrl"),
         ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
     ):
         if variable not in os.environ and connection.get(name):
-            known[field] = connection[name]
-    return known
+            fields[field] = connection[name]
+    return fields
 
 
 async def _platform(url: str, state: StateDir) -> Finding:
@@ -120,12 +120,12 @@ async def _schema(settings: Settings) -> Finding:
     from models.migrations.runner import current, head
 
     try:
-        found = await asyncio.to_thread(current, settings.database_url.get_secret_value())
+        revision = await asyncio.to_thread(current, settings.database_url.get_secret_value())
     except SQLAlchemyError:
         return Finding("Schema", "cannot be read", "reach the database first")
-    if found == head():
-        return Finding("Schema", f"revision {found}")
-    return Finding("Schema", f"revision {found}, not {head()}", "run `workspace migrate`")
+    if revision == head():
+        return Finding("Schema", f"revision {revision}")
+    return Finding("Schema", f"revision {revision}, not {head()}", "run `workspace migrate`")
 
 
 async def _object_store(settings: Settings) -> Finding:

@@ -34,7 +34,7 @@ class MaintenanceSchedule:
 
     schedule_id: str
     run: MethodAsyncNoParam[Any, dict[str, int]]
-    every: timedelta
+    interval: timedelta
     within: timedelta
     summary: str
 
@@ -43,14 +43,14 @@ MAINTENANCE_SCHEDULES = (
     MaintenanceSchedule(
         Family.MAINTENANCE.workflow_id("reconcile"),
         Maintenance.run,
-        every=timedelta(seconds=30),
+        interval=timedelta(seconds=30),
         within=timedelta(minutes=10),
         summary="Reconcile rows and executions",
     ),
     MaintenanceSchedule(
         Family.RETENTION.workflow_id("sweep"),
         Retention.run,
-        every=timedelta(hours=1),
+        interval=timedelta(hours=1),
         within=timedelta(hours=6),
         summary="Remove what is past its time",
     ),
@@ -59,7 +59,7 @@ MAINTENANCE_SCHEDULES = (
 
 async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None:
     """Create or update a schedule in Temporal; one that an operator paused stays paused."""
-    wanted = Schedule(
+    definition = Schedule(
         action=ScheduleActionStartWorkflow(
             schedule.run,
             id=schedule.schedule_id,
@@ -68,14 +68,14 @@ async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None
             execution_timeout=schedule.within,
             typed_search_attributes=APART,
         ),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=schedule.every)]),
-        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=schedule.every),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=schedule.interval)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=schedule.interval),
     )
 
-    def renewed(found: ScheduleUpdateInput) -> ScheduleUpdate:
-        return ScheduleUpdate(replace(wanted, state=found.description.schedule.state))
+    def renew(update: ScheduleUpdateInput) -> ScheduleUpdate:
+        return ScheduleUpdate(replace(definition, state=update.description.schedule.state))
 
     try:
-        await client.create_schedule(schedule.schedule_id, wanted)
+        await client.create_schedule(schedule.schedule_id, definition)
     except ScheduleAlreadyRunningError:
-        await client.get_schedule_handle(schedule.schedule_id).update(renewed)
+        await client.get_schedule_handle(schedule.schedule_id).update(renew)

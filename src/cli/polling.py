@@ -41,7 +41,7 @@ async def require_polling(
     client: Client, queues: Sequence[Queue], check_seconds: float = CHECK_SECONDS
 ) -> NoReturn:
     """Check for ever. Raises SilentWorkerError when a queue of the worker is no longer polled."""
-    found = 0
+    silent_checks = 0
     while True:
         await asyncio.sleep(check_seconds)
         try:
@@ -49,8 +49,8 @@ async def require_polling(
         except RPCError as error:
             log.warning("Temporal did not say who polls", code=error.status.name)
             silent = []
-        found = found + 1 if silent else 0
-        if found == CHECKS:
+        silent_checks = silent_checks + 1 if silent else 0
+        if silent_checks == CHECKS:
             raise SilentWorkerError(silent)
 
 

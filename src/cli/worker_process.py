@@ -79,11 +79,11 @@ async def running_workers(
         replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
     fan_out = WebhookFanOut(parts.database)
-    woken = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
+    services = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
 
     def wake() -> None:
-        for each in woken:
-            each.wake()
+        for service in services:
+            service.wake()
 
     parts.database.notify_workers = wake
     notifier = Notifier(libpq_url(database_url))
@@ -105,7 +105,9 @@ async def running_workers(
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
-            await enter(background(*(each.run() for each in woken), fan_out.run(), listening))
+            await enter(
+                background(*(service.run() for service in services), fan_out.run(), listening)
+            )
         yield relay
 
 
@@ -133,7 +135,7 @@ def _workers(
             parts, queue, activities[queue], slots, on_fatal_error, interceptors
         )
 
-    made = {
+    workers = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,
             task_queue=Queue.AUTOMATION,
@@ -152,7 +154,7 @@ def _workers(
         Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS),
         Queue.BULK: lambda: activity_worker(Queue.BULK, BULK_SLOTS),
     }
-    return [made[queue]() for queue in queues]
+    return [workers[queue]() for queue in queues]
 
 
 def _activity_worker(

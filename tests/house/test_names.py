@@ -25,7 +25,7 @@ LONGEST_LIFE = 5
 REMAINING = {
     "activities": 138,
     "api": 59,
-    "cli": 72,
+    "cli": 11,
     "models/automation": 102,
     "models/content": 50,
     "models/core": 3,

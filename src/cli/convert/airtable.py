@@ -72,20 +72,20 @@ def convert_base(source: Path, bundle: BundleFile) -> None:
     if schema is None:
         raise ValueError("There is no schema.json in it.")
     tables = json.loads(schema)["tables"]
-    made: dict[str, Converted] = {}
-    read = {table["id"]: _read(files, table) for table in tables}
+    databases: dict[str, Converted] = {}
+    sheets = {table["id"]: _read(files, table) for table in tables}
     for table in tables:
         _note(bundle, table)
         if _csv_of(files, table) is None:
             bundle.report.lose(f"{table['name']}: there is no CSV of it, so it has no records")
-        made[table["id"]] = convert_table(bundle, _table(table, *read[table["id"]]), None)
-    known: set[str] = set()
+        databases[table["id"]] = convert_table(bundle, _table(table, *sheets[table["id"]]), None)
+    linked: set[str] = set()
     for table in tables:
         for field in table["fields"]:
-            if field["type"] == _LINK and field["id"] not in known:
+            if field["type"] == _LINK and field["id"] not in linked:
                 inverse = _inverse(tables, table, field)
-                known |= {field["id"], *({inverse["id"]} if inverse else ())}
-                _relate(bundle, table, field, inverse, made, read[table["id"]])
+                linked |= {field["id"], *({inverse["id"]} if inverse else ())}
+                _relate(bundle, table, field, inverse, databases, sheets[table["id"]])
 
 
 def _files(source: Path) -> Iterator[tuple[str, bytes]]:
@@ -107,10 +107,10 @@ def _read(files: Files, table: Mapping[str, Any]) -> tuple[list[str], list[list[
     if not rows:
         return [field["name"] for field in table["fields"]], []
     headers = rows[0]
-    read = {field["name"]: _reader(field) for field in table["fields"]}
-    readers = [read.get(header, _as_it_is) for header in headers]
+    readers_by_header = {field["name"]: _reader(field) for field in table["fields"]}
+    readers = [readers_by_header.get(header, _as_it_is) for header in headers]
     return headers, [
-        [one(value) for one, value in zip(readers, [*row, *[""] * len(headers)], strict=False)]
+        [read(cell) for read, cell in zip(readers, [*row, *[""] * len(headers)], strict=False)]
         for row in rows[1:]
         if row
     ]
@@ -118,10 +118,10 @@ def _read(files: Files, table: Mapping[str, Any]) -> tuple[list[str], list[list[
 
 def _csv_of(files: Files, table: Mapping[str, Any]) -> bytes | None:
     """The CSV of a table: by its name, or by that with the name of a view behind it."""
-    wanted = _letters(table["name"])
+    letters = _letters(table["name"])
     for view in ("", *(view.get("name", "") for view in table.get("views", ()))):
         for name, content in files.items():
-            if name.endswith(".csv") and _letters(name[:-4]) == wanted + _letters(view):
+            if name.endswith(".csv") and _letters(name[:-4]) == letters + _letters(view):
                 return content
     return None
 
@@ -161,10 +161,10 @@ def _day(text: str, *, day_first: bool) -> str | None:
     for layout in (*layouts, "%B %d, %Y"):
         for behind in ("", " %I:%M%p", " %H:%M"):
             try:
-                found = datetime.strptime(text, layout + behind).replace(tzinfo=UTC)
+                moment = datetime.strptime(text, layout + behind).replace(tzinfo=UTC)
             except ValueError:
                 continue
-            return found.isoformat() if behind else found.date().isoformat()
+            return moment.isoformat() if behind else moment.date().isoformat()
     return text or None
 
 
@@ -183,17 +183,17 @@ def _table(table: Mapping[str, Any], headers: list[str], rows: list[list[str | N
 
 def _options(field: Mapping[str, Any]) -> list[Option]:
     """The choices of a field, as the base has them; their colors by the first word of each."""
-    taken: set[str] = set()
-    found = []
+    keys: set[str] = set()
+    options = []
     for place, choice in enumerate((field.get("options") or {}).get("choices") or ()):
         name = str(choice.get("name") or "").strip()[:200]
         if name:
-            key = first_free(slug(name, "option"), taken)
-            taken.add(key)
+            key = first_free(slug(name, "option"), keys)
+            keys.add(key)
             color = re.match(r"[a-z]*", str(choice.get("color") or ""))
             shade = color[0] if color and color[0] else "gray"
-            found.append(Option(id=str(new_id()), key=key, name=name, color=shade, order=place))
-    return found
+            options.append(Option(id=str(new_id()), key=key, name=name, color=shade, order=place))
+    return options
 
 
 def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
@@ -207,7 +207,7 @@ def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
             bundle.report.lose(f"{table['name']}: fields of the kind {field['type']} are text")
     views = len(table.get("views") or ())
     bundle.report.lose(f"{table['name']}: views, of which a schema has the names alone", views)
-    described = sum(bool(one.get("description")) for one in (table, *table["fields"]))
+    described = sum(bool(part.get("description")) for part in (table, *table["fields"]))
     bundle.report.lose(f"{table['name']}: descriptions", described)
 
 
@@ -217,20 +217,20 @@ def _inverse(
     """The field that shows a link from the other side; the only one there, where none is named."""
     options = field.get("options") or {}
     links = [
-        (each, one)
-        for each in tables
-        for one in each["fields"]
-        if one["type"] == _LINK and one["id"] != field["id"]
+        (target, link)
+        for target in tables
+        for link in target["fields"]
+        if link["type"] == _LINK and link["id"] != field["id"]
     ]
-    named = options.get("inverseLinkFieldId")
-    if named is not None:
-        return next((one for _, one in links if one["id"] == named), None)
+    inverse_id = options.get("inverseLinkFieldId")
+    if inverse_id is not None:
+        return next((link for _, link in links if link["id"] == inverse_id), None)
     back = [
-        one
-        for each, one in links
-        if each["id"] == options.get("linkedTableId")
-        and (one.get("options") or {}).get("linkedTableId") == table["id"]
-        and (one.get("options") or {}).get("inverseLinkFieldId") is None
+        link
+        for target, link in links
+        if target["id"] == options.get("linkedTableId")
+        and (link.get("options") or {}).get("linkedTableId") == table["id"]
+        and (link.get("options") or {}).get("inverseLinkFieldId") is None
     ]
     return back[0] if len(back) == 1 else None
 
@@ -240,18 +240,18 @@ def _relate(  # both sides of a relation
     table: Mapping[str, Any],
     field: Mapping[str, Any],
     inverse: Mapping[str, Any] | None,
-    made: Mapping[str, Converted],
-    read: tuple[list[str], list[list[str | None]]],
+    databases: Mapping[str, Converted],
+    sheet: tuple[list[str], list[list[str | None]]],
 ) -> None:
     """Add a relation, the field that shows it from the other side, and its links."""
     other_id = str((field.get("options") or {}).get("linkedTableId"))
-    if other_id not in made:
+    if other_id not in databases:
         bundle.report.lose(f"{table['name']}: links to tables of other bases")
         return
-    own, other = made[table["id"]], made[other_id]
-    named = table["name"] if inverse is None else inverse["name"]
-    one = add_relation(bundle, Side(own, field["name"]), Side(other, named))
-    _link(bundle, table["name"], field["name"], one, own, other, read)
+    own, other = databases[table["id"]], databases[other_id]
+    label = table["name"] if inverse is None else inverse["name"]
+    field_id = add_relation(bundle, Side(own, field["name"]), Side(other, label))
+    _link(bundle, table["name"], field["name"], field_id, own, other, sheet)
 
 
 def _link(  # both sides of a relation
@@ -261,10 +261,10 @@ def _link(  # both sides of a relation
     field_id: Any,
     own: Converted,
     other: Converted,
-    read: tuple[list[str], list[list[str | None]]],
+    sheet: tuple[list[str], list[list[str | None]]],
 ) -> None:
     """Add the links of a column, which names other records by their titles."""
-    headers, rows = read
+    headers, rows = sheet
     if header not in headers:
         return
     place = headers.index(header)

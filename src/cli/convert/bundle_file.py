@@ -88,11 +88,11 @@ class BundleFile:
         own: str | None = None,
     ) -> str:
         """An item below another, behind its siblings; its id. Parents come first."""
-        made = own or str(new_id())
+        item_id = own or str(new_id())
         self.row(
             "items.ndjson",
             "item",
-            id=made,
+            id=item_id,
             parentItemId=parent,
             kind=kind,
             targetId=target,
@@ -101,7 +101,7 @@ class BundleFile:
             **self.dated(),
         )
         self._places[parent] += 1
-        return made
+        return item_id
 
     def page(
         self, title: str, parent: str | None, blocks: Iterable[Block], own: str | None = None

@@ -46,8 +46,8 @@ def convert(
     converters = {Product.NOTION: convert_export, Product.AIRTABLE: convert_base}
     losses = Report()
     try:
-        with BundleFile(bundle, name or source.stem, f"{product}/1", losses) as made:
-            converters[product](source, made)
+        with BundleFile(bundle, name or source.stem, f"{product}/1", losses) as file:
+            converters[product](source, file)
     except _UNREADABLE as error:
         bundle.unlink(missing_ok=True)
         terminal().print(f"{source} is no export of {product}: {error}", style="red")

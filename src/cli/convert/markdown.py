@@ -63,8 +63,8 @@ def _blocks(lines: Sequence[str], levels: int) -> Iterator[Block]:
             place, block = _table(lines, place)
             yield block
         else:
-            place, found = _text(lines, place, levels)
-            yield from found
+            place, blocks = _text(lines, place, levels)
+            yield from blocks
 
 
 def _text(lines: Sequence[str], place: int, levels: int) -> tuple[int, list[Block]]:
@@ -99,21 +99,21 @@ def _goes_on(kind: str, line: str) -> bool:
 
 
 def _line(line: str) -> Block:
-    if found := _HEADING.fullmatch(line):
-        return (f"heading_{min(len(found[1]), 3)}", {"text": spans_of(found[2])}, ())
-    if found := _TO_DO.fullmatch(line):
-        return ("to_do", {"text": spans_of(found[2]), "checked": found[1] != " "}, ())
+    if match := _HEADING.fullmatch(line):
+        return (f"heading_{min(len(match[1]), 3)}", {"text": spans_of(match[2])}, ())
+    if match := _TO_DO.fullmatch(line):
+        return ("to_do", {"text": spans_of(match[2]), "checked": match[1] != " "}, ())
     if _DIVIDER.fullmatch(line):
         return ("divider", {}, ())
-    if found := _BULLET.fullmatch(line):
-        return ("bulleted_list_item", {"text": spans_of(found[1] or "")}, ())
-    if found := _NUMBER.fullmatch(line):
-        return ("numbered_list_item", {"text": spans_of(found[1])}, ())
+    if match := _BULLET.fullmatch(line):
+        return ("bulleted_list_item", {"text": spans_of(match[1] or "")}, ())
+    if match := _NUMBER.fullmatch(line):
+        return ("numbered_list_item", {"text": spans_of(match[1])}, ())
     if line.startswith(">"):
-        words = "\n".join(one.removeprefix(">").strip() for one in line.split("\n"))
+        words = "\n".join(row.removeprefix(">").strip() for row in line.split("\n"))
         return ("quote", {"text": spans_of(words)}, ())
-    if found := _IMAGE.fullmatch(line):
-        return ("image", {"url": found[2], "caption": found[1][:2000]}, ())
+    if match := _IMAGE.fullmatch(line):
+        return ("image", {"url": match[2], "caption": match[1][:2000]}, ())
     return ("paragraph", {"text": spans_of(line)}, ())
 
 
@@ -121,10 +121,10 @@ def spans_of(text: str, marks: tuple[str, ...] = ()) -> list[Span]:
     """A line as pieces with marks and links; what is too much is cut off."""
     spans: list[Span] = []
     last = 0
-    for found in _INLINE.finditer(text):
-        spans += _plain(text[last : found.start()], marks)
-        spans += _marked(found, marks)
-        last = found.end()
+    for match in _INLINE.finditer(text):
+        spans += _plain(text[last : match.start()], marks)
+        spans += _marked(match, marks)
+        last = match.end()
     spans += _plain(text[last:], marks)
     return spans[:_MOST_SPANS]
 
@@ -134,21 +134,21 @@ def _plain(text: str, marks: tuple[str, ...]) -> list[Span]:
     return [{"text": words, **({"marks": list(marks)} if marks else {})}] if words else []
 
 
-def _marked(found: re.Match[str], marks: tuple[str, ...]) -> list[Span]:
-    if found["link"]:
-        inside = spans_of(found["t"], marks) or _plain(found["u"], marks)
-        return [{**span, "link": found["u"]} for span in inside]
-    if found["code"]:
-        return [{"text": found["c"][:_LONGEST], "marks": [*marks, "code"]}]
+def _marked(match: re.Match[str], marks: tuple[str, ...]) -> list[Span]:
+    if match["link"]:
+        inside = spans_of(match["t"], marks) or _plain(match["u"], marks)
+        return [{**span, "link": match["u"]} for span in inside]
+    if match["code"]:
+        return [{"text": match["c"][:_LONGEST], "marks": [*marks, "code"]}]
     for mark, names in (
         ("bold", ("b", "b2")),
         ("strikethrough", ("s",)),
         ("italic", ("i", "i2")),
     ):
-        words = next((found[name] for name in names if found[name]), None)
+        words = next((match[name] for name in names if match[name]), None)
         if words is not None:
             return spans_of(words, marks if mark in marks else (*marks, mark))
-    return _plain(found[0], marks)
+    return _plain(match[0], marks)
 
 
 def _code(lines: Sequence[str], start: int) -> tuple[int, Block]:
@@ -193,14 +193,14 @@ def _enclosed(lines: Sequence[str], start: int, levels: int) -> tuple[int, Block
         return end + 1, ("toggle", {"text": words}, _below(rest, levels))
     words_of = _PICTURE.sub("", inside).strip()
     icon = _ICON.match(words_of)
-    found = _below(words_of if icon is None else words_of[icon.end() :], levels)
+    blocks = _below(words_of if icon is None else words_of[icon.end() :], levels)
     content: dict[str, object] = {"text": []}
     if icon is not None:
         content["icon"] = icon["icon"]
-    if found and found[0][0] == "paragraph":
-        content["text"] = found[0][1]["text"]
-        found = [*found[0][2], *found[1:]]
-    return end + 1, ("callout", content, found)
+    if blocks and blocks[0][0] == "paragraph":
+        content["text"] = blocks[0][1]["text"]
+        blocks = [*blocks[0][2], *blocks[1:]]
+    return end + 1, ("callout", content, blocks)
 
 
 def _below(text: str, levels: int) -> list[Block]:

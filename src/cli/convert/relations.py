@@ -19,19 +19,22 @@ class Side:
     label: str
 
 
-def add_relation(bundle: BundleFile, own: Side, other: Side) -> UUID:
+def add_relation(bundle: BundleFile, own: Side, inverse: Side) -> UUID:
     """Add the fields of both sides; the id of the first, whose records links begin at."""
-    one, two = new_id(), new_id()
-    for side, field_id, target, inverse in ((own, one, other, two), (other, two, own, one)):
-        taken = side.database.keys
-        key = first_free(slug(side.label, "field"), taken | {"title"})
-        taken.add(key)
+    own_id, inverse_id = new_id(), new_id()
+    for side, field_id, target, target_id in (
+        (own, own_id, inverse, inverse_id),
+        (inverse, inverse_id, own, own_id),
+    ):
+        keys = side.database.keys
+        key = first_free(slug(side.label, "field"), keys | {"title"})
+        keys.add(key)
         settings = {
             "databaseId": target.database.id,
             "cardinality": "many",
             "symmetric": False,
             "onDelete": "unlink",
-            "inverseFieldId": str(inverse),
+            "inverseFieldId": str(target_id),
         }
         spec = FieldSpec(
             id=field_id,
@@ -39,7 +42,7 @@ def add_relation(bundle: BundleFile, own: Side, other: Side) -> UUID:
             label=side.label,
             kind=FieldKind.RELATION,
             settings=settings,
-            position=len(taken) + 1000,
+            position=len(keys) + 1000,
         )
         bundle.field(side.database.id, spec)
-    return one
+    return own_id

@@ -11,15 +11,15 @@ class Report:
     rows: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def lose(self, what: str, times: int = 1) -> None:
+    def lose(self, loss: str, times: int = 1) -> None:
         """Say that something has no equivalent."""
         if times:
-            self.left_out[what] += times
+            self.left_out[loss] += times
 
     def text(self) -> str:
         """The report as lines of Markdown."""
         rows = [f"- {kind}: {count}" for kind, count in sorted(self.rows.items())]
-        lost = [f"- {what} ({times})" for what, times in self.left_out.most_common()]
+        lost = [f"- {loss} ({times})" for loss, times in self.left_out.most_common()]
         return "\n".join(
             ["# What came over", "", *rows, "", "# What has no equivalent", "", *(lost or ["-"])]
         )

@@ -75,20 +75,20 @@ def convert_table(
     titles: dict[str, str] = {}
     twice: set[str] = set()
     for number, row in enumerate(table.rows):
-        made = conversion.convert(row)
-        bundle.report.lose(f"{table.label}: values that do not fit their field", made.lost)
+        result = conversion.convert(row)
+        bundle.report.lose(f"{table.label}: values that do not fit their field", result.lost)
         own = str(new_id()) if table.records is None else table.records[number]
         content = content_of(number, database, own)
-        if made.skipped and not made.title and content is None:
+        if result.skipped and not result.title and content is None:
             records.append(None)
             continue
-        bundle.record(database, own, made.title, made.data, content)
-        if titles.setdefault(made.title, own) != own:
-            twice.add(made.title)
+        bundle.record(database, own, result.title, result.data, content)
+        if titles.setdefault(result.title, own) != own:
+            twice.add(result.title)
         records.append(own)
     for spec in _grown(columns, conversion):
         bundle.field(database, spec)
-    keys = {one.spec.key for one in columns}
+    keys = {column.spec.key for column in columns}
     return Converted(database, item, records, titles, twice, len(columns) + 1, keys)
 
 
@@ -98,22 +98,22 @@ def _columns(table: Table) -> list[MappedColumn]:
     suggested = inferred_columns(
         table.headers, profiles(table.headers, table.rows[:_SAMPLED], _CONVENTIONS)
     )
-    title = _title_place(table, [one.suggested_key for one in suggested])
-    taken = {TITLE_KEY}
+    title = _title_place(table, [column.suggested_key for column in suggested])
+    keys = {TITLE_KEY}
     columns = []
-    for place, one in enumerate(suggested):
-        kind = kinds.get(one.label, one.kind)
+    for place, column in enumerate(suggested):
+        kind = kinds.get(column.label, column.kind)
         if place == title or kind is None:
             continue
-        key = first_free(slug(one.label, "column"), taken)
-        taken.add(key)
+        key = first_free(slug(column.label, "column"), keys)
+        keys.add(key)
         spec = FieldSpec(
             id=new_id(),
             key=key,
-            label=one.label or "Column",
+            label=column.label or "Column",
             kind=kind,
             settings={"allowCreate": True} if kind in OPTION_KINDS else {},
-            options=tuple(table.options.get(one.label, ())) if kind in OPTION_KINDS else (),
+            options=tuple(table.options.get(column.label, ())) if kind in OPTION_KINDS else (),
             position=place + 1,
         )
         columns.append(MappedColumn(place, spec))
@@ -134,8 +134,8 @@ def _grown(columns: Sequence[MappedColumn], conversion: RowConversion) -> Iterat
     """The fields, with the options that rows brought into being."""
     options = conversion.grown()
     specs = [
-        replace(one.spec, options=(*one.spec.options, *options.get(one.spec.key, ())))
-        for one in columns
+        replace(column.spec, options=(*column.spec.options, *options.get(column.spec.key, ())))
+        for column in columns
     ]
     if not any(spec.title for spec in specs):
         yield FieldSpec(id=new_id(), key=TITLE_KEY, label="Title", kind=FieldKind.TEXT)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
+from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
 
 legacy_import = typer.Typer(
     name="legacy-import",
@@ -30,7 +30,7 @@ def upload(
     """Upload a bundle, wait until it is checked, and tell what an import would do."""
     from cli.legacy_imports.runs import upload_bundle
 
-    perform(upload_bundle(file, (state_dir, url, api_key)))
+    run_command(upload_bundle(file, (state_dir, url, api_key)))
 
 
 @legacy_import.command(name="list")
@@ -40,7 +40,7 @@ def list_newest(
     """List the newest runs."""
     from cli.legacy_imports.runs import list_runs
 
-    perform(list_runs((state_dir, url, api_key)))
+    run_command(list_runs((state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -53,7 +53,7 @@ def show(
     """Follow a run until a person has the next move, or it has ended; then tell what it came to."""
     from cli.legacy_imports.runs import show_run
 
-    perform(show_run(run, (state_dir, url, api_key)))
+    run_command(show_run(run, (state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -77,7 +77,7 @@ def select(
     body: dict[str, Any] = {"selected": not skip}
     if into is not None or new:
         body["targetWorkspaceId"] = into
-    perform(decide_workspace(run, workspace, None, body, (state_dir, url, api_key)))
+    run_command(decide_workspace(run, workspace, None, body, (state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -130,7 +130,7 @@ def retry(
     """Go on with a workspace whose import failed, from where it stopped."""
     from cli.legacy_imports.runs import decide_workspace
 
-    perform(decide_workspace(run, workspace, "retry", {}, (state_dir, url, api_key)))
+    run_command(decide_workspace(run, workspace, "retry", {}, (state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -179,7 +179,7 @@ def rollback(
 
 def _decide(
     run: str,
-    what: str,
+    operation: str,
     body: dict[str, Any],
     place: tuple[Path, str | None, str | None],
     only: list[str] | None = None,
@@ -187,4 +187,4 @@ def _decide(
 ) -> None:
     from cli.legacy_imports.runs import decide
 
-    perform(decide(run, what, body, place, only or (), key))
+    run_command(decide(run, operation, body, place, only or (), key))

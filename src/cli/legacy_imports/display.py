@@ -45,14 +45,14 @@ class WorkspaceBars:
     def run(self, state: dict[str, Any]) -> None:
         """A run is in this state."""
         self._show("run", "Legacy import", _words(state["status"]), None, None)
-        for one in state["workspaces"]:
-            if one["rollbackState"] in _GOING_BACK:
-                self._show(one["id"], one["sourceName"], "taken back", None, None)
+        for entry in state["workspaces"]:
+            if entry["rollbackState"] in _GOING_BACK:
+                self._show(entry["id"], entry["sourceName"], "taken back", None, None)
                 continue
-            at = one.get("progress", {})
-            total = at.get("total")
-            done = total if one["stage"] in _ENDED else at.get("done")
-            self._show(one["id"], one["sourceName"], _words(one["stage"]), done, total)
+            progress = entry.get("progress", {})
+            total = progress.get("total")
+            done = total if entry["stage"] in _ENDED else progress.get("done")
+            self._show(entry["id"], entry["sourceName"], _words(entry["stage"]), done, total)
 
     def _show(self, key: str, name: str, text: str, done: int | None, total: int | None) -> None:
         if self._live:

@@ -11,19 +11,21 @@ _SHOWN = 20
 def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print a run: its state, and of each workspace the counts, warnings and errors."""
     _line(console, f"Legacy import {run['id']}: {_words(run['status'])}.")
-    for one in run["workspaces"]:
-        chosen = "" if one["selected"] else ", not selected"
-        _line(console, f"  {one['sourceName']} ({one['id']}): {_words(one['stage'])}{chosen}")
-        _line(console, f"    {_numbers(one['counts']) or 'no rows'}")
-        if "lastError" in one:
-            _line(console, f"    failed: {one['lastError']}")
-        if one["rollbackState"] != "none":
-            _line(console, f"    rollback: {one['rollbackState']}")
-        _listed(console, "error", one["errors"])
-        _listed(console, "warning", one["warnings"])
-    of_workspaces = {f"{one['sourceName']}: {error}" for one in run["workspaces"]
-                     for error in one["errors"]}  # fmt: skip
-    _listed(console, "error", [one for one in run["errors"] if one not in of_workspaces])
+    for entry in run["workspaces"]:
+        selection = "" if entry["selected"] else ", not selected"
+        _line(
+            console, f"  {entry['sourceName']} ({entry['id']}): {_words(entry['stage'])}{selection}"
+        )
+        _line(console, f"    {_numbers(entry['counts']) or 'no rows'}")
+        if "lastError" in entry:
+            _line(console, f"    failed: {entry['lastError']}")
+        if entry["rollbackState"] != "none":
+            _line(console, f"    rollback: {entry['rollbackState']}")
+        _listed(console, "error", entry["errors"])
+        _listed(console, "warning", entry["warnings"])
+    of_workspaces = {f"{entry['sourceName']}: {error}" for entry in run["workspaces"]
+                     for error in entry["errors"]}  # fmt: skip
+    _listed(console, "error", [entry for entry in run["errors"] if entry not in of_workspaces])
     _listed(console, "warning", run["warnings"])
     _line(console, f"Its page: {base_url}{run['pageUrl']}")
     for following in _next(run):
@@ -33,7 +35,7 @@ def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
 def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
     """Print runs, one a line."""
     for run in runs:
-        names = ", ".join(one["sourceName"] for one in run["workspaces"]) or "no workspace yet"
+        names = ", ".join(entry["sourceName"] for entry in run["workspaces"]) or "no workspace yet"
         _line(console, f"{run['id']}  {run['createdAt'][:16]}Z  {_words(run['status'])}: {names}")
     if not runs:
         _line(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
@@ -42,22 +44,22 @@ def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
 def _next(run: dict[str, Any]) -> Iterator[str]:
     """The next steps somebody can take now, as the ends of commands."""
     own, status = run["id"], run["status"]
-    chosen = [one for one in run["workspaces"] if one["selected"]]
-    blocked = [one for one in chosen if one["stage"] == "blocked"]
+    selected = [entry for entry in run["workspaces"] if entry["selected"]]
+    blocked = [entry for entry in selected if entry["stage"] == "blocked"]
     if status == "awaiting_review":
-        for one in blocked[:_SHOWN]:
-            yield f"select {own} {one['id']} --skip, or mend the bundle and upload it again"
-        if not blocked and chosen:
+        for entry in blocked[:_SHOWN]:
+            yield f"select {own} {entry['id']} --skip, or mend the bundle and upload it again"
+        if not blocked and selected:
             yield f"approve {own}"
     elif status == "approved":
         yield f"start {own}"
-    for one in chosen[:_SHOWN]:
-        if one["stage"] == "failed" and one["rollbackState"] == "none":
-            yield f"retry {own} {one['id']}"
-        elif one["rollbackState"] == "partial":
+    for entry in selected[:_SHOWN]:
+        if entry["stage"] == "failed" and entry["rollbackState"] == "none":
+            yield f"retry {own} {entry['id']}"
+        elif entry["rollbackState"] == "partial":
             yield f"rollback {own} --reason WHY --force, to remove what was kept too"
             return
-        elif status == "cancelled" and one["lifecycleState"] == "hidden":
+        elif status == "cancelled" and entry["lifecycleState"] == "hidden":
             yield f"release {own}, or rollback {own} --reason WHY"
             return
     if "rollbackUntil" in run and status.startswith("completed"):

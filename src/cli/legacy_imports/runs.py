@@ -46,8 +46,8 @@ def _size(file: Path) -> int:
 async def list_runs(place: Place) -> None:
     """Tell of the newest runs."""
     async with await api_client(*place) as client:
-        found = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
-        print_list(terminal(), found["legacyImports"])
+        answer = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
+        print_list(terminal(), answer["legacyImports"])
 
 
 async def show_run(run_id: str, place: Place) -> None:
@@ -57,24 +57,24 @@ async def show_run(run_id: str, place: Place) -> None:
 
 
 async def decide(
-    run_id: str, what: str, body: Json, place: Place, only: Sequence[str] = (), key: str = ""
+    run_id: str, operation: str, body: Json, place: Place, only: Sequence[str] = (), key: str = ""
 ) -> None:
     """Call an operation of a run and follow it; `only` names workspaces, for `key` of the body."""
     async with await api_client(*place) as client:
         if only:
             run = await client.call("GET", _path(run_id))
             body = {**body, key: [_entry(run, name) for name in only]}
-        await _watch(client, await client.call("POST", f"{_path(run_id)}/{what}", json=body))
+        await _watch(client, await client.call("POST", f"{_path(run_id)}/{operation}", json=body))
 
 
 async def decide_workspace(
-    run_id: str, workspace: str, what: str | None, body: Json, place: Place
+    run_id: str, workspace: str, operation: str | None, body: Json, place: Place
 ) -> None:
     """Call an operation of one workspace of a run and follow the run; without `what`, update it."""
     async with await api_client(*place) as client:
         entry = _entry(await client.call("GET", _path(run_id)), workspace)
         path = f"{_path(run_id)}/workspaces/{entry}"
-        method, path = ("PATCH", path) if what is None else ("POST", f"{path}/{what}")
+        method, path = ("PATCH", path) if operation is None else ("POST", f"{path}/{operation}")
         await _watch(client, await client.call(method, path, json=body))
 
 
@@ -84,15 +84,15 @@ def _path(run_id: str) -> str:
 
 def _entry(run: Json, named: str) -> str:
     """The id of a workspace of a run, named by an id or its name. Raises StartError."""
-    found = [
-        one["id"]
-        for one in run["workspaces"]
-        if named in {one["id"], one["sourceWorkspaceId"], one["sourceName"]}
+    ids = [
+        entry["id"]
+        for entry in run["workspaces"]
+        if named in {entry["id"], entry["sourceWorkspaceId"], entry["sourceName"]}
     ]
-    if len(found) != 1:
-        why = "no workspace" if not found else f"{len(found)} workspaces"
+    if len(ids) != 1:
+        why = "no workspace" if not ids else f"{len(ids)} workspaces"
         raise StartError(f"The run has {why} {named}: `show` lists them with their ids.")
-    return str(found[0])
+    return str(ids[0])
 
 
 async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
@@ -113,7 +113,7 @@ async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
             ) from None
         run = await client.call("GET", path)
     print_run(terminal(), run, client.base_url)
-    lost = any(one["stage"] == "failed" for one in run["workspaces"])
+    lost = any(entry["stage"] == "failed" for entry in run["workspaces"])
     rolled_back = run["status"] == "rolled_back"
     if run["status"] in _FAILED or (lost and not rolled_back):
         raise typer.Exit(1)

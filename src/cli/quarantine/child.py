@@ -66,7 +66,7 @@ async def _serve(settings: Settings, answers: Pipe) -> None:
         parts.database.notify_workers = parts.starts.on_foreign_begin = notifier.notify
         parts.database.notify_readers = notifier.notify_readers
         queues = registrations_of(parts).activities.values()
-        activities = {_name(each): each for queue in queues for each in queue}
+        activities = {_name(method): method for methods in queues for method in methods}
         steps.listen(lambda step: answers.write(messages.Step(step)))
         answers.write(messages.Ready())
         await _answer(activities, parts.client, await _standard_input(), answers)

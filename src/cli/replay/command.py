@@ -74,8 +74,8 @@ def replay(
         raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
     with reported_errors(), sdk_logs_muted():
         if since is not None:
-            wanted = Recent(_period(since), workflow_type, limit, parallel)
-            passed = asyncio.run(_gate(state_dir, temporal_address, wanted))
+            selection = Recent(_period(since), workflow_type, limit, parallel)
+            passed = asyncio.run(_gate(state_dir, temporal_address, selection))
         else:
             assert name
             histories = asyncio.run(
@@ -128,9 +128,9 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
     return passed
 
 
-async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
+async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bool:
     from cli.replay.divergence import explain
-    from cli.replay.executions import Chosen, fetch, temporal_of
+    from cli.replay.executions import Execution, fetch, temporal_of
     from cli.replay.gate import replay_recent
     from cli.replay.report import print_verdict, summarise
     from cli.replay.verdicts import require_judged
@@ -138,11 +138,11 @@ async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
     client = await temporal_of(state_dir, address)
     with terminal().status("Replaying…") as status:
         verdicts = await replay_recent(
-            client, wanted, lambda done: status.update(f"Replaying… {done} done")
+            client, selection, lambda done: status.update(f"Replaying… {done} done")
         )
     failed = [verdict for verdict in verdicts if verdict.failed]
     for verdict in failed[:_EXPLAINED]:
-        history = await fetch(client, Chosen(verdict.workflow_id, verdict.execution_id))
+        history = await fetch(client, Execution(verdict.workflow_id, verdict.execution_id))
         print_verdict(verdict, await explain(history))
     for verdict in failed[_EXPLAINED:]:
         terminal().print(f"also fails: {verdict.workflow_id} ({verdict.execution_id})")

@@ -40,10 +40,10 @@ async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
     """
     trace = Trace()
 
-    def at_end(removed: RemoveFromCache) -> None:
+    def at_end(eviction: RemoveFromCache) -> None:
         sys.settrace(None)
         left = isinstance(trace.error, BdbQuit)
-        if removed.reason in _TROUBLE and not left:
+        if eviction.reason in _TROUBLE and not left:
             print_divergence(divergence(history, trace))
             _post_mortem(trace)
 

@@ -51,7 +51,7 @@ class Divergence:
     """The first step of each side that the other does not know."""
 
     recorded: Step | None
-    asked: Step | None
+    requested: Step | None
     raised: str
     places: Sequence[str]
     """The places the code stands at, as file:line in function."""
@@ -94,13 +94,13 @@ def divergence(history: WorkflowHistory, trace: Trace) -> Divergence:
 
     After the first difference nothing more of the code is known, so only the first counts.
     """
-    recorded, given = recorded_steps(history), given_steps(trace.commands)
+    recorded, requested = recorded_steps(history), given_steps(trace.commands)
     places = trace.places
     if trace.raised and trace.error is not None:
         places = [_place(frame) for frame in _frames_of(trace.error.__traceback__)[-1:]]
     return Divergence(
-        recorded=next((step for step in recorded if step not in given), None),
-        asked=next((step for step in given if step not in recorded), None),
+        recorded=next((step for step in recorded if step not in requested), None),
+        requested=next((step for step in requested if step not in recorded), None),
         raised=trace.raised,
         places=list(dict.fromkeys(places)),
     )

@@ -27,7 +27,7 @@ _GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Execution:
     """One execution; without a Temporal run id, the newest of its workflow id."""
 
     workflow_id: str
@@ -44,55 +44,57 @@ async def temporal_of(state_dir: Path, address: str | None) -> Client:
     return await connect(settings, seconds=_PATIENCE)
 
 
-async def choose(client: Client, name: str, execution_id: str | None = None) -> Chosen:
+async def choose(client: Client, name: str, execution_id: str | None = None) -> Execution:
     """The execution of a workflow id, or of the id of a run, job or whatever has a workflow.
 
     Raises HistoryUnavailableError.
     """
     subject = parse_id(name)
-    candidates = [name] if subject is None else [one.workflow_id(subject) for one in Family]
+    candidates = [name] if subject is None else [family.workflow_id(subject) for family in Family]
     for workflow_id in candidates:
-        chosen = Chosen(workflow_id, execution_id)
-        if await _exists(client, chosen):
-            return chosen
-    wanted = name if execution_id is None else f"{name} ({execution_id})"
-    raise HistoryUnavailableError(_GONE.format(name=wanted))
+        execution = Execution(workflow_id, execution_id)
+        if await _exists(client, execution):
+            return execution
+    subject_name = name if execution_id is None else f"{name} ({execution_id})"
+    raise HistoryUnavailableError(_GONE.format(name=subject_name))
 
 
-async def fetch(client: Client, chosen: Chosen) -> WorkflowHistory:
+async def fetch(client: Client, execution: Execution) -> WorkflowHistory:
     """The history of an execution. Raises HistoryUnavailableError."""
-    handle = client.get_workflow_handle(chosen.workflow_id, run_id=chosen.execution_id)
+    handle = client.get_workflow_handle(execution.workflow_id, run_id=execution.execution_id)
     try:
         return await handle.fetch_history()
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        raise HistoryUnavailableError(_GONE.format(name=chosen.workflow_id)) from None
+        raise HistoryUnavailableError(_GONE.format(name=execution.workflow_id)) from None
 
 
-async def family_of(client: Client, chosen: Chosen, *, children: bool) -> list[WorkflowHistory]:
+async def family_of(
+    client: Client, execution: Execution, *, children: bool
+) -> list[WorkflowHistory]:
     """The history of an execution; with its children's, theirs, and what each continued as."""
-    found: list[WorkflowHistory] = []
-    wanted = [chosen]
-    while wanted:
-        history = await fetch(client, wanted.pop(0))
-        found.append(history)
+    histories: list[WorkflowHistory] = []
+    queue = [execution]
+    while queue:
+        history = await fetch(client, queue.pop(0))
+        histories.append(history)
         if children:
-            wanted += followers(history)
-    return found
+            queue += followers(history)
+    return histories
 
 
-def followers(history: WorkflowHistory) -> list[Chosen]:
+def followers(history: WorkflowHistory) -> list[Execution]:
     """The executions an execution started as its children or went on as."""
-    found = []
+    executions = []
     for event in history.events:
         if event.event_type == EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
             child = event.child_workflow_execution_started_event_attributes.workflow_execution
-            found.append(Chosen(child.workflow_id, child.run_id))
+            executions.append(Execution(child.workflow_id, child.run_id))
         elif event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
             went_on = event.workflow_execution_continued_as_new_event_attributes
-            found.append(Chosen(history.workflow_id, went_on.new_execution_run_id))
-    return found
+            executions.append(Execution(history.workflow_id, went_on.new_execution_run_id))
+    return executions
 
 
 async def recent(
@@ -110,8 +112,8 @@ async def recent(
         yield listed
 
 
-async def _exists(client: Client, chosen: Chosen) -> bool:
-    handle = client.get_workflow_handle(chosen.workflow_id, run_id=chosen.execution_id)
+async def _exists(client: Client, execution: Execution) -> bool:
+    handle = client.get_workflow_handle(execution.workflow_id, run_id=execution.execution_id)
     try:
         await handle.describe()
     except RPCError as error:

@@ -12,7 +12,7 @@ from itertools import islice
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 
 from cli.replay.errors import HistoryUnavailableError, sdk_logs_muted
-from cli.replay.executions import Chosen, fetch, recent
+from cli.replay.executions import Execution, fetch, recent
 from cli.replay.verdicts import Outcome, Verdict, execution_id, replay_all
 
 BATCH = 25
@@ -30,20 +30,20 @@ class Recent:
 
 
 async def replay_recent(
-    client: Client, wanted: Recent, progress: Callable[[int], None]
+    client: Client, selection: Recent, progress: Callable[[int], None]
 ) -> list[Verdict]:
     """The verdict on every recent execution; `progress` is told how many there are so far."""
-    found = recent(client, wanted.within, wanted.workflow_type, wanted.limit)
-    listed = [execution async for execution in found]
+    executions = recent(client, selection.within, selection.workflow_type, selection.limit)
+    listed = [execution async for execution in executions]
     verdicts: list[Verdict] = []
-    room = asyncio.Semaphore(wanted.parallel)
+    room = asyncio.Semaphore(selection.parallel)
 
     async def judge(batch: list[WorkflowExecution], pool: ProcessPoolExecutor | None) -> None:
         async with room:
             verdicts.extend(await _judge(client, batch, pool))
             progress(len(verdicts))
 
-    with _processes(wanted.parallel) if wanted.parallel > 1 else nullcontext() as pool:
+    with _processes(selection.parallel) if selection.parallel > 1 else nullcontext() as pool:
         async with asyncio.TaskGroup() as tasks:
             for start in range(0, len(listed), BATCH):
                 tasks.create_task(judge(list(islice(listed, start, start + BATCH)), pool))
@@ -54,8 +54,8 @@ async def _judge(
     client: Client, batch: list[WorkflowExecution], pool: ProcessPoolExecutor | None
 ) -> list[Verdict]:
     histories = [history async for history in _histories(client, batch)]
-    fetched = {(one.workflow_id, execution_id(one)) for one in histories}
-    gone = [_gone(one) for one in batch if (one.id, one.run_id) not in fetched]
+    fetched = {(item.workflow_id, execution_id(item)) for item in histories}
+    gone = [_gone(item) for item in batch if (item.id, item.run_id) not in fetched]
     if pool is None:
         return [*gone, *await replay_all(histories)]
     texts = [(history.workflow_id, history.to_json()) for history in histories]
@@ -68,7 +68,7 @@ async def _histories(
 ) -> AsyncIterator[WorkflowHistory]:
     for listed in batch:
         try:
-            yield await fetch(client, Chosen(listed.id, listed.run_id))
+            yield await fetch(client, Execution(listed.id, listed.run_id))
         except HistoryUnavailableError:
             # Retention removed it between the list and the question.
             continue

@@ -41,7 +41,7 @@ def read_history(path: Path) -> WorkflowHistory:
 
 def _scrubbed(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _scrubbed(one) for key, one in value.items() if key not in _DROPPED}
+        return {key: _scrubbed(item) for key, item in value.items() if key not in _DROPPED}
     if isinstance(value, list):
-        return [_scrubbed(one) for one in value]
+        return [_scrubbed(item) for item in value]
     return "recorder" if isinstance(value, str) and _PROCESS.fullmatch(value) else value

@@ -25,17 +25,17 @@ for executions that began with it; `--debug` stops where it is raised."""
 
 def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
     """Print the verdict on one replay, and what to do about it."""
-    ended = "is still open" if verdict.ended is None else f"ended as {verdict.ended}"
+    end = "is still open" if verdict.end is None else f"ended as {verdict.end}"
     _print(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
     if verdict.outcome is Outcome.SKIPPED:
         _print(f"skipped: {verdict.reason}.")
     elif not verdict.failed:
-        _print(f"replays: {verdict.events} events, {ended}.")
+        _print(f"replays: {verdict.events} events, {end}.")
     elif verdict.workflow_type not in KNOWN:
         _print(GONE.format(type=verdict.workflow_type))
     else:
         what = "diverges" if verdict.outcome is Outcome.DIVERGES else "raises"
-        _print(f"{what}: {verdict.events} events, {ended}.")
+        _print(f"{what}: {verdict.events} events, {end}.")
         if divergence is not None:
             print_divergence(divergence)
         _print(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
@@ -48,8 +48,8 @@ def print_divergence(divergence: Divergence) -> None:
         _print(f"  recorded      event {step.event_id}: {step.words()}")
     if divergence.raised:
         _print(f"  the code      raises: {divergence.raised}")
-    elif divergence.asked is not None:
-        _print(f"  the code now  asks for: {divergence.asked.words()}")
+    elif divergence.requested is not None:
+        _print(f"  the code now  asks for: {divergence.requested.words()}")
     elif divergence.recorded is not None:
         _print("  the code now  does not ask for it")
     for place in divergence.places:
@@ -62,10 +62,10 @@ def summarise(verdicts: Sequence[Verdict]) -> None:
     table.add_column("workflow type")
     for column in ("replayed", "failed", "skipped"):
         table.add_column(column, justify="right")
-    for workflow_type in sorted({one.workflow_type for one in verdicts}):
-        of_type = [one for one in verdicts if one.workflow_type == workflow_type]
-        counts = Counter(one.outcome for one in of_type)
-        failed = sum(one.failed for one in of_type)
+    for workflow_type in sorted({verdict.workflow_type for verdict in verdicts}):
+        of_type = [verdict for verdict in verdicts if verdict.workflow_type == workflow_type]
+        counts = Counter(verdict.outcome for verdict in of_type)
+        failed = sum(verdict.failed for verdict in of_type)
         table.add_row(
             workflow_type,
             str(counts[Outcome.REPLAYS]),

@@ -62,7 +62,11 @@ def _recorded(event: HistoryEvent) -> Step | None:
 
 def _marker(event: HistoryEvent, summary: str) -> Step | None:
     marker = event.marker_recorded_event_attributes
-    data = {name: _json(one.payloads[0]) for name, one in marker.details.items() if one.payloads}
+    data = {
+        name: _json(detail.payloads[0])
+        for name, detail in marker.details.items()
+        if detail.payloads
+    }
     if marker.marker_name == _LOCAL_ACTIVITY:
         about = data["data"]
         number, name = str(about["seq"]), about["activity_type"]

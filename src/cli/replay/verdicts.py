@@ -40,13 +40,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one replay. `ended` is None for an execution that is still open."""
+    """The verdict on one replay. `end` is None for an execution that is still open."""
 
     workflow_id: str
     execution_id: str
     workflow_type: str
     events: int
-    ended: str | None
+    end: str | None
     outcome: Outcome
     reason: str = ""
     """The engine's own words, where it did not go on."""
@@ -79,7 +79,9 @@ async def replay(history: WorkflowHistory) -> Verdict:
 async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
     """Replay as the worker runs workflows: sandboxed, with its data converter."""
     ours = [history for history in histories if not _is_foreign(history)]
-    verdicts = [verdict(one, Outcome.SKIPPED, FOREIGN) for one in histories if _is_foreign(one)]
+    verdicts = [
+        verdict(history, Outcome.SKIPPED, FOREIGN) for history in histories if _is_foreign(history)
+    ]
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=workflow_runner(),
@@ -88,7 +90,7 @@ async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
         build_id=BUILD_ID,
     )
     async with replayer.workflow_replay_iterator(_each(ours)) as results:
-        verdicts += [judged(one.history, one.replay_failure) async for one in results]
+        verdicts += [judged(result.history, result.replay_failure) async for result in results]
     return verdicts
 
 
@@ -135,7 +137,7 @@ def verdict(history: WorkflowHistory, outcome: Outcome, reason: str = "") -> Ver
         execution_id=execution_id(history),
         workflow_type=started.workflow_type.name or event_name(first),
         events=last.event_id,
-        ended=_ENDS.get(last.event_type),
+        end=_ENDS.get(last.event_type),
         outcome=outcome,
         reason=reason,
     )

@@ -24,11 +24,11 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 
-def perform(work: Coroutine[Any, Any, None]) -> None:
+def run_command(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a command; exits with 1 for a refusal, and with 130 when it is interrupted."""
     try:
         with reported():
-            asyncio.run(work)
+            asyncio.run(coroutine)
     except GivenUpError as given_up:
         complain(str(given_up))
         raise typer.Exit(INTERRUPTED) from None

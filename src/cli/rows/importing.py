@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from cli.console import aside, terminal
-from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
+from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
 
 _Key = Annotated[
     list[str] | None,
@@ -40,25 +40,25 @@ def import_file(  # noqa: PLR0917  # options of a command line
     """
     place = (state_dir, url, api_key)
     if undo is not None:
-        perform(_undo(undo, place, terminal()))
+        run_command(_undo(undo, place, terminal()))
         return
     if file is None:
         raise typer.BadParameter("Name the file to import, or a run to --undo.")
     if database is not None and new is not None:
         raise typer.BadParameter("Choose --database or --new.")
-    wanted: dict[str, Any] = {"label": new or file.stem, "fields": []}
+    body: dict[str, Any] = {"label": new or file.stem, "fields": []}
     if database is not None:
-        wanted["targetDatabaseId"] = database
+        body["targetDatabaseId"] = database
     if key:
-        wanted |= {"keyFields": key, "mode": "upsert"}
+        body |= {"keyFields": key, "mode": "upsert"}
     if sheet is not None:
-        wanted["sheetName"] = sheet
-    perform(_import(file, wanted, place, terminal()))
+        body["sheetName"] = sheet
+    run_command(_import(file, body, place, terminal()))
 
 
 async def _import(
     file: Path,
-    wanted: dict[str, Any],
+    body: dict[str, Any],
     place: tuple[Path, str | None, str | None],
     console: Console,
 ) -> None:
@@ -70,14 +70,14 @@ async def _import(
 
     size = size_of_spreadsheet(file)
     async with await api_client(*place) as client:
-        if "targetDatabaseId" in wanted:
+        if "targetDatabaseId" in body:
             # Before all of the file is sent in vain.
-            target = quote(wanted["targetDatabaseId"], safe="")
+            target = quote(body["targetDatabaseId"], safe="")
             await client.call("GET", f"{client.workspace}/databases/{target}")
         with Display(aside()) as display:
             file_id = await upload(client, file, size, display)
-            body = {**wanted, "kind": "file", "fileId": file_id}
-            run = await client.call("POST", f"{client.workspace}/imports", json=body)
+            request = {**body, "kind": "file", "fileId": file_id}
+            run = await client.call("POST", f"{client.workspace}/imports", json=request)
             path = f"{client.workspace}/imports/{run['id']}"
             async with cancelling(client, path):
                 await follow_rows(client, run["id"], display)

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from cli.console import aside, terminal
-from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
+from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
 
 
 def refresh(
@@ -24,7 +24,7 @@ def refresh(
 
     Ctrl-C cancels it: nothing has changed then. Exits with 1 when it fails.
     """
-    perform(_refresh(data_source, force, (state_dir, url, api_key), terminal()))
+    run_command(_refresh(data_source, force, (state_dir, url, api_key), terminal()))
 
 
 async def _refresh(

@@ -37,19 +37,19 @@ def size_of_spreadsheet(file: Path) -> int:
 
 async def pieces_of(file: Path, size: int, display: Display) -> AsyncIterator[bytes]:
     """A file, a piece at a time; the display shows how much of it was sent."""
-    done = 0
-    with file.open("rb") as opened:
-        while piece := opened.read(_PIECE):
-            display.sent(done, size)
+    count = 0
+    with file.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            display.sent(count, size)
             yield piece
-            done += len(piece)
-    display.sent(done, size)
+            count += len(piece)
+    display.sent(count, size)
 
 
 async def upload(client: ApiClient, file: Path, size: int, display: Display) -> str:
     """Send a file; gives its id. Raises StartError."""
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
-    stored = await client.call(
+    answer = await client.call(
         "POST",
         f"{client.workspace}/files",
         params={"name": file.name},
@@ -57,4 +57,4 @@ async def upload(client: ApiClient, file: Path, size: int, display: Display) -> 
         headers=headers,
         timeout=120,
     )
-    return str(stored["fileId"])
+    return str(answer["fileId"])

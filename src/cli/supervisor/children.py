@@ -164,9 +164,11 @@ def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[p
     A zombie has ended: where there is none to reap it, it stays.
     """
     deadline = time.monotonic() + seconds
-    while (left := [one for one in processes if _runs(one)]) and time.monotonic() < deadline:
+    while (
+        running := [process for process in processes if _runs(process)]
+    ) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return left
+    return running
 
 
 def _runs(process: psutil.Process) -> bool:

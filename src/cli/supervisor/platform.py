@@ -96,18 +96,18 @@ class Platform:
         self._supervisor.kill()
 
     def _choose_ports(self) -> dict[str, int]:
-        known = self._state.ports()
+        remembered = self._state.ports()
         options = self._options
-        wanted = {"api": (options.port, "--port")}
+        requests = {"api": (options.port, "--port")}
         if options.temporal_address is None:
-            wanted["temporal"] = (options.temporal_port, "--temporal-port")
-            wanted["temporalUi"] = (options.ui_port, "--ui-port")
+            requests["temporal"] = (options.temporal_port, "--temporal-port")
+            requests["temporalUi"] = (options.ui_port, "--ui-port")
             # Free ones, of which Temporal would else choose others that nobody knows.
-            wanted["temporalHttp"] = (0, "--port")
-            wanted["temporalMetrics"] = (0, "--port")
+            requests["temporalHttp"] = (0, "--port")
+            requests["temporalMetrics"] = (0, "--port")
         ports: dict[str, int] = {}
-        for name, (requested, option) in wanted.items():
-            ports[name] = choose_port(requested, known.get(name), option, ports.values())
+        for name, (requested, option) in requests.items():
+            ports[name] = choose_port(requested, remembered.get(name), option, ports.values())
         self._state.remember_ports(ports)
         return ports
 
@@ -129,9 +129,9 @@ class Platform:
 
     def _outbound_environment(self, ports: dict[str, int]) -> dict[str, str]:
         """Name the platform's own ports, and the private hosts that may be called."""
-        known = os.environ.get("WORKSPACE_OWN_LISTENERS", "")
+        listeners = os.environ.get("WORKSPACE_OWN_LISTENERS", "")
         own = [f"{LOOPBACK}:{port}" for port in ports.values()]
-        environment = {"WORKSPACE_OWN_LISTENERS": ",".join(filter(None, [known, *own]))}
+        environment = {"WORKSPACE_OWN_LISTENERS": ",".join(filter(None, [listeners, *own]))}
         embedded = self._options.database_url is None and self._options.temporal_address is None
         if embedded and "WORKSPACE_OUTBOUND_ALLOW" not in os.environ:
             environment["WORKSPACE_OUTBOUND_ALLOW"] = ",".join(LOOPBACK_ALLOWED)
@@ -216,8 +216,11 @@ class Platform:
         )
 
     def _embedded(self) -> tuple[str, ...]:
-        given = {"postgres": self._options.database_url, "temporal": self._options.temporal_address}
-        return tuple(name for name, address in given.items() if address is None)
+        addresses = {
+            "postgres": self._options.database_url,
+            "temporal": self._options.temporal_address,
+        }
+        return tuple(name for name, address in addresses.items() if address is None)
 
     def _own(
         self,

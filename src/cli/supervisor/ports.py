@@ -27,23 +27,23 @@ def _port(text: str) -> int:
 
 
 def choose_port(
-    requested: int, remembered: int | None, option: str, chosen: Collection[int] = ()
+    requested: int, remembered: int | None, option: str, reserved: Collection[int] = ()
 ) -> int:
     """The port asked for; for 0 the one remembered if it is still free, else a free one.
 
-    A port is never one of those `chosen` before, which nobody listens on yet. Raises StartError
+    A port is never one of the `reserved`, which nobody listens on yet. Raises StartError
     when the port asked for is taken, or all are.
     """
     if requested != 0:
-        if requested not in chosen and _is_free(requested):
+        if requested not in reserved and _is_free(requested):
             return requested
         raise StartError(
             f"Port {requested} is in use: choose another with {option}, or {option} 0 for any."
         )
-    if remembered is not None and remembered not in chosen and _is_free(remembered):
+    if remembered is not None and remembered not in reserved and _is_free(remembered):
         return remembered
     for port in SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
-        if port not in chosen and _is_free(port):
+        if port not in reserved and _is_free(port):
             return port
     raise StartError(f"No port of {LOOPBACK} is free: choose one with {option}.")
 

@@ -169,10 +169,10 @@ class EmbeddedPostgres:
             self._account.owns(directory)
 
     def _check_version(self) -> None:
-        found = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
-        if found != MAJOR:
+        version = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
+        if version != MAJOR:
             raise StartError(
-                f"The data in {self._data} are PostgreSQL {found}'s; this build runs {MAJOR}."
+                f"The data in {self._data} are PostgreSQL {version}'s; this build runs {MAJOR}."
                 " Choose another --state-dir, or move the data with pg_upgrade."
             )
 
@@ -243,12 +243,12 @@ class EmbeddedPostgres:
 
 
 def _processes_in(directory: Path) -> Sequence[psutil.Process]:
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if process.name().startswith("postgres") and process.cwd() == str(directory.resolve()):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def _answers(path: Path) -> bool:

@@ -54,14 +54,15 @@ class Account:
 
     def _passage(self, reads: Sequence[Path]) -> str:
         """The capability that passes the closed directories above `reads`, if there are any."""
-        closed = [above for path in reads for above in path.parents if not _passes(self, above)]
-        if not closed:
+        parents = (above for path in reads for above in path.parents)
+        barrier = next((above for above in parents if not _passes(self, above)), None)
+        if barrier is None:
             return ""
         for bit, name in _CAPABILITIES:
             if _effective_capabilities() >> bit & 1:
                 return f",+{name}"
         raise StartError(
-            f"PostgreSQL does not run as root, and no other account may pass {closed[0]}: choose a"
+            f"PostgreSQL does not run as root, and no other account may pass {barrier}: choose a"
             " --state-dir elsewhere, start the platform as another user, or set DATABASE_URL."
         )
 

@@ -87,10 +87,10 @@ class StateDir:
 
         It is made once, before the database. Raises StartError when it is missing beside one.
         """
-        if given := os.environ.get("WORKSPACE_SECRET_KEY"):
-            return given
-        stored = self.secrets()
-        if "WORKSPACE_SECRET_KEY" not in stored:
+        if key := os.environ.get("WORKSPACE_SECRET_KEY"):
+            return key
+        file = self.secrets()
+        if "WORKSPACE_SECRET_KEY" not in file:
             if self.postgres_data.exists():
                 raise StartError(
                     f"{self._secrets} no longer has the master secret, and without it much of the"
@@ -98,9 +98,9 @@ class StateDir:
                     " Restore the file from a backup, or set WORKSPACE_SECRET_KEY to the secret it"
                     " had, or choose another --state-dir for a new platform."
                 )
-            stored["WORKSPACE_SECRET_KEY"] = secrets.token_urlsafe(48)
-            write_private(self._secrets, stored)
-        return str(stored["WORKSPACE_SECRET_KEY"])
+            file["WORKSPACE_SECRET_KEY"] = secrets.token_urlsafe(48)
+            write_private(self._secrets, file)
+        return str(file["WORKSPACE_SECRET_KEY"])
 
     def secrets(self) -> dict[str, Any]:
         """The secrets that must survive a restart: master secret, workspace id, first key."""

@@ -82,16 +82,16 @@ class Supervisor:
     async def _keep_running(self, child: Child) -> None:
         delay = _FIRST_DELAY
         service = child.service
-        code, ended = 0, ""
+        code, end = 0, ""
         while True:
             started = time.monotonic()
-            if not ended:
+            if not end:
                 code = await self._watch(child)
-                ended = _how(code)
+                end = _how(code)
                 if time.monotonic() - started > _STEADY_SECONDS or _is_killed(code):
                     delay = _FIRST_DELAY
             self._ready[service.name].clear()
-            self._status.set(service.name, "died", f"{ended}, again in {delay:.1f} s")
+            self._status.set(service.name, "died", f"{end}, again in {delay:.1f} s")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_DELAY)
             for needed in service.needs:
@@ -100,9 +100,9 @@ class Supervisor:
                 child = await self._spawn(service, code)
             except (StartError, OSError) as error:
                 # A full disk or table of processes may have room again the next time.
-                ended = str(error)
+                end = str(error)
                 continue
-            ended = ""
+            end = ""
             await self._becomes_ready(child)
 
     async def _watch(self, child: Child) -> int:

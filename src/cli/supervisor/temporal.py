@@ -56,12 +56,12 @@ def _damage(path: Path) -> str:
         return ""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-            [found] = database.execute("PRAGMA quick_check(1)").fetchone()
+            [result] = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
-        found = str(error)
-    if found == "ok":
+        result = str(error)
+    if result == "ok":
         return ""
-    words = " ".join(found.split())
+    words = " ".join(result.split())
     return (
         f"{path} is damaged ({words}): put a backup of it in its place, or remove it and the files"
         f" beside it whose names begin alike; temporal/RUNBOOK.md says what that means for runs.\n"

@@ -10,13 +10,13 @@ from tests.support.patience import eventually
 
 async def test_a_sweep_takes_on_a_new_interval_and_stays_paused(engine: Engine) -> None:
     sweep = replace(
-        MAINTENANCE_SCHEDULES[0], schedule_id="sweep-of-a-test", every=timedelta(hours=5)
+        MAINTENANCE_SCHEDULES[0], schedule_id="sweep-of-a-test", interval=timedelta(hours=5)
     )
     await ensure_schedule(engine.client, sweep)
     handle = engine.client.get_schedule_handle(sweep.schedule_id)
     await handle.pause(note="Looking into it.")
 
-    await ensure_schedule(engine.client, replace(sweep, every=timedelta(hours=7)))
+    await ensure_schedule(engine.client, replace(sweep, interval=timedelta(hours=7)))
 
     schedule = (await handle.describe()).schedule
     assert [each.every for each in schedule.spec.intervals] == [timedelta(hours=7)]
@@ -26,7 +26,9 @@ async def test_a_sweep_takes_on_a_new_interval_and_stays_paused(engine: Engine) 
 
 
 async def test_a_sweep_is_listed_only_to_those_who_ask_for_it(engine: Engine) -> None:
-    sweep = replace(MAINTENANCE_SCHEDULES[0], schedule_id="sweep-apart", every=timedelta(hours=5))
+    sweep = replace(
+        MAINTENANCE_SCHEDULES[0], schedule_id="sweep-apart", interval=timedelta(hours=5)
+    )
     await ensure_schedule(engine.client, sweep)
     handle = engine.client.get_schedule_handle(sweep.schedule_id)
     await handle.trigger()

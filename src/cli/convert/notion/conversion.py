@@ -12,7 +12,7 @@ from cli.convert.notion.sheets import (
     Relation,
     Sheet,
     choices,
-    find_wholes,
+    find_views,
     heading,
     read_sheet,
     relations_of,
@@ -42,8 +42,8 @@ def convert_export(source: Path, bundle: BundleFile) -> None:
     with opened_export(source) as root:
         if not (root.names or root.files):
             raise ValueError("There is no page and no table in it.")
-        for what in _LOST:
-            bundle.report.lose(what)
+        for loss in _LOST:
+            bundle.report.lose(loss)
         _Conversion(bundle, root).write()
 
 
@@ -67,14 +67,14 @@ class _Conversion:
         self._places.add_files(self._root)
         self._find(self._root)
         sheets = list(self._sheets.values())
-        find_wholes(sheets)
-        for one in sheets:
-            if one.whole is not None:
-                what = f"{one.label}: a view of {one.whole.label}, whose rows are there"
-                self._bundle.report.lose(what)
+        find_views(sheets)
+        for sheet in sheets:
+            if sheet.source is not None:
+                loss = f"{sheet.label}: a view of {sheet.source.label}, whose rows are there"
+                self._bundle.report.lose(loss)
         self._place(sheets)
         relations = list(relations_of(sheets))
-        self._columns = {(one.sheet.database, one.place) for one in relations}
+        self._columns = {(relation.sheet.database, relation.place) for relation in relations}
         self._folder(self._root, None)
         self._relate(relations)
 
@@ -98,13 +98,13 @@ class _Conversion:
     def _place(self, sheets: Sequence[Sheet]) -> None:
         """Say where tables and their rows are found."""
         for sheet in sheets:
-            of = sheet.whole or sheet
-            shown = Place("database_view", {"databaseId": of.database}, {"itemId": of.item})
+            source = sheet.source or sheet
+            shown = Place("database_view", {"databaseId": source.database}, {"itemId": source.item})
             self._know(sheet.name, shown)
             for page, record in zip(sheet.pages, sheet.records, strict=True):
                 if page is not None:
-                    named = {"recordId": record}
-                    self._know(page, Place("record_link", dict(named), dict(named)))
+                    mention = {"recordId": record}
+                    self._know(page, Place("record_link", dict(mention), dict(mention)))
 
     def _folder(self, folder: Folder, parent: str | None) -> None:
         """Add what stands in a folder below an item."""
@@ -122,7 +122,7 @@ class _Conversion:
                 self._folder(inside, self._bundle.item("folder", title_of(name), parent))
         for name in folder.files:
             path = f"{folder.path}{name}"
-            if path not in self._places.stored:
+            if path not in self._places.file_ids:
                 stored = self._bundle.stored_file(name, folder.files[name]())
                 self._bundle.item("file", name, parent, stored)
 
@@ -130,8 +130,8 @@ class _Conversion:
         """True when anything in a folder becomes an item."""
         return (
             any(f"{folder.path}{name}" in self._items for name in folder.pages)
-            or any(self._sheets[f"{folder.path}{name}"].whole is None for name in folder.tables)
-            or any(f"{folder.path}{name}" not in self._places.stored for name in folder.files)
+            or any(self._sheets[f"{folder.path}{name}"].source is None for name in folder.tables)
+            or any(f"{folder.path}{name}" not in self._places.file_ids for name in folder.files)
             or any(self._has_items(inside) for inside in folder.folders.values())
         )
 
@@ -142,7 +142,7 @@ class _Conversion:
     def _table(self, sheet: Sheet, parent: str | None) -> None:
         """Add a table as a database; the page of a row is the content of its record."""
         report = self._bundle.report
-        if sheet.whole is not None:
+        if sheet.source is not None:
             return
 
         def content_of(number: int, database: str, record: str) -> str | None:
@@ -157,12 +157,16 @@ class _Conversion:
             self._bundle.surface(surface, "record", blocks, databaseId=database, recordId=record)
             return surface
 
-        made = convert_table(self._bundle, self._as_table(sheet), parent, content_of)
-        self._made[sheet.database] = made
+        converted = convert_table(self._bundle, self._as_table(sheet), parent, content_of)
+        self._made[sheet.database] = converted
         report.lose(f"{sheet.label}: people, files, formulas and rollups come in as text")
-        left = sum(f"{sheet.inside.path}{name}" in self._items for name in sheet.inside.pages)
-        report.lose(f"{sheet.label}: pages of no row, such as templates, are pages below it", left)
-        self._folder(sheet.inside, made.item)
+        pages_below = sum(
+            f"{sheet.inside.path}{name}" in self._items for name in sheet.inside.pages
+        )
+        report.lose(
+            f"{sheet.label}: pages of no row, such as templates, are pages below it", pages_below
+        )
+        self._folder(sheet.inside, converted.item)
 
     def _as_table(self, sheet: Sheet) -> Table:
         """A table whose cells are read, without the columns that are relations."""
@@ -200,17 +204,17 @@ class _Conversion:
 
     def _relate(self, relations: Sequence[Relation]) -> None:
         """Add relations; two columns that say the same from both sides are one."""
-        left = list(relations)
-        while left:
-            own = left.pop(0)
+        remaining = list(relations)
+        while remaining:
+            own = remaining.pop(0)
             back = {(target, record) for record, target in own.pairs}
-            inverse = next((one for one in left if _is_inverse(own, one, back)), None)
+            inverse = next((column for column in remaining if _is_inverse(own, column, back)), None)
             if inverse is not None:
-                left.remove(inverse)
-            other = own.sheet.label if inverse is None else inverse.label
+                remaining.remove(inverse)
+            other_label = own.sheet.label if inverse is None else inverse.label
             sides = (
                 Side(self._made[own.sheet.database], own.label),
-                Side(self._made[own.target.database], other),
+                Side(self._made[own.target.database], other_label),
             )
             field = add_relation(self._bundle, *sides)
             self._link(own, field)
@@ -238,14 +242,14 @@ def _is_span(text: str) -> bool:
 def _cell(text: str) -> str | None:
     """A cell; a date is written year first, of a span its beginning."""
     plain = without_places(text.strip())
-    found = _DATE.fullmatch(plain.partition(_UNTIL)[0].strip())
-    if found is None:
+    match = _DATE.fullmatch(plain.partition(_UNTIL)[0].strip())
+    if match is None:
         return plain or None
     try:
-        day = _moment(found["day"], "%B %d, %Y")
-        if not found["time"]:
+        day = _moment(match["day"], "%B %d, %Y")
+        if not match["time"]:
             return day.date().isoformat()
-        return _moment(found["day"] + found["time"], "%B %d, %Y %I:%M %p").isoformat()
+        return _moment(match["day"] + match["time"], "%B %d, %Y %I:%M %p").isoformat()
     except ValueError:
         return plain
 

@@ -34,8 +34,8 @@ class Folder:
     @property
     def names(self) -> list[str]:
         """The names of what becomes an item, in order."""
-        known = {*self.pages, *self.tables, *self.folders}
-        return sorted(known, key=lambda name: (title_of(name).lower(), name))
+        items = {*self.pages, *self.tables, *self.folders}
+        return sorted(items, key=lambda name: (title_of(name).lower(), name))
 
     def inside(self, name: str) -> "Folder":
         """The folder of a page or a table; an empty one when there is none."""
@@ -49,8 +49,8 @@ def title_of(name: str) -> str:
 
 def id_of(name: str) -> str | None:
     """The id that Notion puts behind the name of a file."""
-    found = _ID.search(name)
-    return None if found is None else found[1]
+    match = _ID.search(name)
+    return None if match is None else match[1]
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def opened_export(source: Path) -> Iterator[Folder]:
     root = Folder()
     with ExitStack() as stack:
         if source.is_dir():
-            for path in sorted(one for one in source.rglob("*") if one.is_file()):
+            for path in sorted(path for path in source.rglob("*") if path.is_file()):
                 _put(root, PurePosixPath(path.relative_to(source).as_posix()), path.read_bytes)
         else:
             _sort(stack.enter_context(zipfile.ZipFile(source)), root, stack)
@@ -112,13 +112,13 @@ def _text(content: bytes) -> str:
 def _settle(folder: Folder, path: str) -> None:
     """Say where folders are, whose names may lack the ids that pages have."""
     folder.path = path
-    for name in [one for one in folder.tables if one.endswith(_ALL)]:
+    for name in [table for table in folder.tables if table.endswith(_ALL)]:
         # The file with all rows is the one whose name says so; the other is one view of them.
         folder.tables[name.removesuffix(_ALL)] = folder.tables.pop(name)
     for name in list(folder.folders):
         known = {*folder.pages, *folder.tables}
         if name not in known:
-            named = [one for one in known - folder.folders.keys() if title_of(one) == name]
+            named = [table for table in known - folder.folders.keys() if title_of(table) == name]
             if len(named) == 1:
                 folder.folders[named[0]] = folder.folders.pop(name)
                 _settle(folder.folders[named[0]], f"{path}{name}/")

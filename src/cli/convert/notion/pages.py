@@ -38,7 +38,7 @@ class Places:
 
     of_ids: dict[str, Place] = field(default_factory=dict)
     files: dict[str, tuple[str, Read]] = field(default_factory=dict)
-    stored: dict[str, str] = field(default_factory=dict)
+    file_ids: dict[str, str] = field(default_factory=dict)
     """Id of a stored file by its path, for the files that pages show."""
 
     def add_files(self, folder: Folder) -> None:
@@ -58,11 +58,11 @@ class PageWriter:
 
     def blocks(self, text: str, folder: str) -> list[Block]:
         """The blocks of a page that stands in a folder."""
-        return list(self._led(blocks_of(text), folder))
+        return list(self._with_links(blocks_of(text), folder))
 
-    def _led(self, blocks: Iterable[Block], folder: str) -> Iterator[Block]:
+    def _with_links(self, blocks: Iterable[Block], folder: str) -> Iterator[Block]:
         for kind, content, nested in blocks:
-            below = list(self._led(nested, folder))
+            below = list(self._with_links(nested, folder))
             if kind == "image":
                 yield from self._image(content, folder)
                 yield from below
@@ -72,14 +72,15 @@ class PageWriter:
                 yield (*shown, ())
                 yield from below
                 continue
-            made = dict(content)
-            if "text" in made:
-                made["text"] = [self._span(span) for span in made["text"]]
-            if "rows" in made:
-                made["rows"] = [
-                    [[self._span(span) for span in cell] for cell in row] for row in made["rows"]
+            rewritten = dict(content)
+            if "text" in rewritten:
+                rewritten["text"] = [self._span(span) for span in rewritten["text"]]
+            if "rows" in rewritten:
+                rewritten["rows"] = [
+                    [[self._span(span) for span in cell] for cell in row]
+                    for row in rewritten["rows"]
                 ]
-            yield kind, made, below
+            yield kind, rewritten, below
 
     def _image(self, content: Mapping[str, Any], folder: str) -> Iterator[Block]:
         address = str(content["url"])
@@ -133,8 +134,8 @@ class PageWriter:
             return None
         if parts.scheme and not _OF_NOTION.search(parts.hostname or ""):
             return None
-        found = _ID.search(unquote(parts.path))
-        return None if found is None else self._places.of_ids.get(found[1])
+        match = _ID.search(unquote(parts.path))
+        return None if match is None else self._places.of_ids.get(match[1])
 
     def _stored(self, address: str, folder: str) -> str | None:
         """The id of the file at an address beside a page; it is stored when it is first shown."""
@@ -150,13 +151,13 @@ class PageWriter:
         if path not in self._places.files:
             # A name may have its own percent signs.
             path = unicodedata.normalize("NFC", f"{folder}{address}")
-        found = self._places.files.get(path)
-        if found is None:
+        file = self._places.files.get(path)
+        if file is None:
             return None
-        if path not in self._places.stored:
-            name, read = found
-            self._places.stored[path] = self._bundle.stored_file(name, read())
-        return self._places.stored[path]
+        if path not in self._places.file_ids:
+            name, read = file
+            self._places.file_ids[path] = self._bundle.stored_file(name, read())
+        return self._places.file_ids[path]
 
 
 def _is_web(address: str) -> bool:

@@ -36,7 +36,7 @@ class Sheet:
     database: str = field(default_factory=lambda: str(new_id()))
     records: list[str] = field(default_factory=list)
     pages: list[str | None] = field(default_factory=list)
-    whole: "Sheet | None" = None
+    source: "Sheet | None" = None
     """The table that this one shows a part of."""
 
     @property
@@ -77,7 +77,7 @@ def _matched(sheet: Sheet) -> list[str | None]:
     titles: dict[str, list[str]] = {}
     for name, text in sheet.inside.pages.items():
         titles.setdefault(heading(text, name), []).append(name)
-    found: list[str | None] = [None] * len(sheet.rows)
+    pages: list[str | None] = [None] * len(sheet.rows)
     rows = [_cells(sheet.headers, row) for row in sheet.rows]
     for number, row in enumerate(sheet.rows):
         same = titles.get(row[0].strip())
@@ -85,16 +85,16 @@ def _matched(sheet: Sheet) -> list[str | None]:
             own = rows[number].items()
             best = max(same, key=lambda name: len(own & stated[name].items()))
             same.remove(best)
-            found[number] = best
+            pages[number] = best
     # A title may be written otherwise, such as "Yesterday" for a day.
-    left = [name for names in titles.values() for name in names]
+    unmatched = [name for names in titles.values() for name in names]
     for number, cells in enumerate(rows):
-        if found[number] is None and cells:
-            equal = next((name for name in left if stated[name] == cells), None)
+        if pages[number] is None and cells:
+            equal = next((name for name in unmatched if stated[name] == cells), None)
             if equal is not None:
-                left.remove(equal)
-                found[number] = equal
-    return found
+                unmatched.remove(equal)
+                pages[number] = equal
+    return pages
 
 
 def heading(text: str, name: str) -> str:
@@ -105,13 +105,13 @@ def heading(text: str, name: str) -> str:
 
 def properties(text: str, headers: Sequence[str]) -> Mapping[str, str]:
     """The properties of its row that a page repeats, by header."""
-    known = set(headers[1:])
-    found = {}
+    header_names = set(headers[1:])
+    values = {}
     for line in _lines(text, headers):
         header, _, value = line.partition(":")
-        if header in known:
-            found[header] = _comparable(value)
-    return {header: value for header, value in found.items() if value}
+        if header in header_names:
+            values[header] = _comparable(value)
+    return {header: value for header, value in values.items() if value}
 
 
 def without_properties(text: str, headers: Sequence[str]) -> str:
@@ -150,51 +150,53 @@ def _may_name(cell: str) -> bool:
     return len(cell) <= _LONGEST_NAMES and _HEX.search(cell) is not None
 
 
-def find_wholes(sheets: Sequence[Sheet]) -> None:
+def find_views(sheets: Sequence[Sheet]) -> None:
     """Say which tables are views of others: of the same rows, without pages of their own."""
     for sheet in sheets:
         if not sheet.rows or any(sheet.pages):
             continue
         titles = {row[0].strip() for row in sheet.rows}
-        for other in sheets:
+        for candidate in sheets:
             if (
-                other is not sheet
-                and any(other.pages)
-                and set(sheet.headers) <= set(other.headers)
-                and sheet.headers[0] == other.headers[0]
-                and titles <= {row[0].strip() for row in other.rows}
+                candidate is not sheet
+                and any(candidate.pages)
+                and set(sheet.headers) <= set(candidate.headers)
+                and sheet.headers[0] == candidate.headers[0]
+                and titles <= {row[0].strip() for row in candidate.rows}
             ):
-                sheet.whole = other
+                sheet.source = candidate
                 break
 
 
 def relations_of(sheets: Sequence[Sheet]) -> Iterator[Relation]:
     """The columns that name rows of tables, with whom they name."""
-    known = {
+    rows_by_page = {
         own: (sheet, record)
         for sheet in sheets
         for page, record in zip(sheet.pages, sheet.records, strict=True)
         if page is not None and (own := id_of(page)) is not None
     }
     for sheet in sheets:
-        if sheet.whole is None:
+        if sheet.source is None:
             for place in range(1, len(sheet.headers)):
-                found = _relation(sheet, place, known)
-                if found is not None:
-                    yield found
+                relation = _relation(sheet, place, rows_by_page)
+                if relation is not None:
+                    yield relation
 
 
-def _relation(sheet: Sheet, place: int, known: Mapping[str, tuple[Sheet, str]]) -> Relation | None:
+def _relation(
+    sheet: Sheet, place: int, rows_by_page: Mapping[str, tuple[Sheet, str]]
+) -> Relation | None:
     pairs, targets, unknown = [], set(), 0
     for row, record in zip(sheet.rows, sheet.records, strict=True):
         cell = row[place].strip()
         if not cell:
             continue
-        named = list(_NAMED.finditer(cell)) if _may_name(cell) else []
-        if "".join(one[0] for one in named) != cell:
+        matches = list(_NAMED.finditer(cell)) if _may_name(cell) else []
+        if "".join(match[0] for match in matches) != cell:
             return None
-        for one in named:
-            target = known.get(one["id"])
+        for match in matches:
+            target = rows_by_page.get(match["id"])
             if target is None:
                 unknown += 1
             else:
@@ -210,7 +212,7 @@ def choices(cells: Sequence[str]) -> FieldKind | None:
     """The kind of a column whose words come again and again; None for any other."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     lists = [[word.strip() for word in cell.split(",")] for cell in filled]
-    words = [word for one in lists for word in one]
+    words = [word for cell_words in lists for word in cell_words]
     distinct = set(words)
     if (
         not words
@@ -220,5 +222,5 @@ def choices(cells: Sequence[str]) -> FieldKind | None:
         or distinct <= {"Yes", "No"}
     ):
         return None
-    many = any(len(one) > 1 for one in lists)
+    many = any(len(cell_words) > 1 for cell_words in lists)
     return FieldKind.MULTI_SELECT if many else FieldKind.SELECT
