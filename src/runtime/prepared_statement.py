@@ -90,7 +90,7 @@ class PreparedStatement(Generic[R]):
         return cursor
 
 
-def _native(value: Any, *, document: bool) -> Any:
+def _native(value: object, *, document: bool) -> object:
     """The value for psycopg: documents marked as such, enumerations by value instead of by name."""
     if document:
         return None if value is None else Jsonb(value)

@@ -41,7 +41,7 @@ class ProviderSettings(BaseModel):
     revocation_url: _Url | None = None
 
 
-def _parsed(value: Any) -> Any:
+def _parsed(value: object) -> dict[str, Any]:
     try:
         settings = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

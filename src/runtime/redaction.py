@@ -9,8 +9,9 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote, quote_plus
+
+from pydantic import JsonValue
 
 _ESCAPE = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|(?:(?<!\\)\\+u[0-9A-Fa-f]{4})+|(?<!\\)\\+(?:x[0-9A-Fa-f]{2}|[bfnrt])"
@@ -85,12 +86,12 @@ class Redaction:
             before = window[-overlap:] if overlap else b""
         return False
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: JsonValue) -> JsonValue:
         """The JSON value without secrets, in keys and numbers too."""
         joined = "\0".join(_texts(value))
         return value if self.text(joined) == joined else self._without(value)
 
-    def _without(self, value: Any) -> Any:
+    def _without(self, value: JsonValue) -> JsonValue:
         if isinstance(value, dict):
             return {self.text(key): self._without(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -116,7 +117,7 @@ class Redaction:
         return None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: JsonValue) -> Iterator[str]:
     """Everything in a JSON value that may be a secret, as text."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -129,7 +130,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: JsonValue) -> bool:
     return value is None or isinstance(value, bool)
 
 

@@ -160,7 +160,7 @@ class Settings(PushSettings, TemporalSettings):
 
     @field_validator("platform_admins", "outbound_allow", "own_listeners", mode="before")
     @classmethod
-    def _split(cls, value: Any) -> Any:
+    def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value

@@ -1,14 +1,14 @@
 """Mistakes in settings, as sentences that name the variable; no value is repeated."""
 
-from typing import Any
+from pydantic_core import ErrorDetails
 
 
-def is_cause(problem: Any) -> bool:
+def is_cause(problem: ErrorDetails) -> bool:
     """True when a problem is one by itself: a default may follow from another variable."""
-    return str(problem["type"]) != "default_factory_not_called"
+    return problem["type"] != "default_factory_not_called"
 
 
-def sentence_of(problem: Any) -> str:
+def sentence_of(problem: ErrorDetails) -> str:
     """The words on what to set or to correct, by a problem of the validation library."""
     variable = str(problem["loc"][0]) if problem["loc"] else ""
     if problem["type"] == "value_error":
@@ -26,7 +26,7 @@ def sentence_of(problem: Any) -> str:
     return f"Correct {variable}: {words}."
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

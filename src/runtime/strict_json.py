@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53
@@ -22,6 +22,10 @@ MAX_FINITE_INTEGER = 2**1023
 
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+
+
+Text = TypeVar("Text")
+Value = TypeVar("Value")
 
 
 class StrictJsonError(ValueError):
@@ -63,7 +67,7 @@ def parse(body: bytes, *, largest: int = MAX_INTEGER) -> Any:
     return value
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> NoReturn:
     raise _FlawError(f"{name} is not a JSON number.")
 
 
@@ -102,8 +106,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _marking(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def marked(value: Any) -> Any:
+def _marking(hook: Callable[[Text], Value]) -> Callable[[Text], Value | _FlawError]:
+    def marked(value: Text) -> Value | _FlawError:
         try:
             return hook(value)
         except _FlawError as flaw:
@@ -155,7 +159,7 @@ def _located(text: str, largest: int) -> StrictJsonError:
     raise AssertionError("A text refused by the raising hooks leaves a mark.")
 
 
-def _is_too_deep(root: Any) -> bool:
+def _is_too_deep(root: object) -> bool:
     """True when containers are left after taking away one level after the other."""
     level = [root] if isinstance(root, dict | list) else []
     for _ in range(MAX_DEPTH):
@@ -170,7 +174,7 @@ def _is_too_deep(root: Any) -> bool:
     return True
 
 
-def _inspect(value: Any) -> None:
+def _inspect(value: object) -> None:
     for path, node in _nodes(value):
         if isinstance(node, str):
             _check_text(path, node)
@@ -188,9 +192,9 @@ def _check_text(path: tuple[str | int, ...], text: str) -> None:
         )
 
 
-def _nodes(root: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _nodes(root: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
     """Every value with its path, without recursion: the text chose the depth."""
-    stack: list[tuple[tuple[str | int, ...], Any]] = [((), root)]
+    stack: list[tuple[tuple[str | int, ...], object]] = [((), root)]
     while stack:
         path, node = stack.pop()
         yield path, node

@@ -4,12 +4,12 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 _SECRET_NAMES = re.compile(
     r"(?i)authorization|cookie|token|secret|password|passwd|api[-_]?key|pepper|credential"
@@ -57,7 +57,7 @@ def configure_logging(style: Literal["json", "console"] = "json", level: str = "
         logging.getLogger(library).setLevel(logging.WARNING)
 
 
-def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
     """A structlog processor that blanks values named like secrets or shaped like ours."""
     return {key: _clean(key, value) for key, value in event.items()}
 
@@ -67,7 +67,7 @@ def without_tokens(text: str) -> str:
     return _SECRET_TEXT.sub(_REDACTED, text)
 
 
-def _clean(key: str, value: Any) -> Any:
+def _clean(key: str, value: object) -> object:
     if isinstance(value, str | bytes) and key not in _HARMLESS and _SECRET_NAMES.search(key):
         return _REDACTED
     if isinstance(value, str):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from cli.convert.bundle_file import BundleFile
 from cli.convert.relations import Side, add_relation
@@ -258,7 +259,7 @@ def _link(  # both sides of a relation
     bundle: BundleFile,
     table: str,
     header: str,
-    field_id: Any,
+    field_id: UUID,
     own: Converted,
     other: Converted,
     sheet: tuple[list[str], list[list[str | None]]],

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Self
 from uuid import UUID
 
 from cli.convert.report import Report
@@ -63,7 +63,7 @@ class BundleFile:
             self._finish()
         self._archive.close()
 
-    def row(self, file: str, row_type: str, **values: Any) -> None:
+    def row(self, file: str, row_type: str, **values: object) -> None:
         """Add a row; `values` have the names of a bundle."""
         waiting = self._waiting.get(file)
         if waiting is None:

@@ -1,5 +1,6 @@
 """The automation of the demo: over real rows, through an unreliable service, to new records."""
 
+from collections.abc import Iterable
 from typing import Any
 
 Json = dict[str, Any]
@@ -94,7 +95,7 @@ def _update(cars_id: str, index: int) -> Json:
     }
 
 
-def _edges(updates: Any) -> list[Json]:
+def _edges(updates: Iterable[str]) -> list[Json]:
     edges: list[Json] = [
         {"from": "strongest", "to": "enough"},
         {"from": "enough", "to": "rate", "outcome": "true"},

@@ -11,6 +11,7 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.api.failure.v1 import Failure as EncodedFailure
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from typing_extensions import override
@@ -86,7 +87,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 async def _answer(
-    activities: _Activities, client: Any, requests: asyncio.StreamReader, answers: Pipe
+    activities: _Activities, client: Client, requests: asyncio.StreamReader, answers: Pipe
 ) -> None:
     environment = ActivityEnvironment(client)
     executing: asyncio.Task[None] | None = None

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Any
 
 from temporalio import activity
 from temporalio.api.failure.v1 import Failure as EncodedFailure
@@ -37,7 +36,7 @@ class QuarantineProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
 
-    async def execute(self, call: ExecuteActivityInput) -> Any:
+    async def execute(self, call: ExecuteActivityInput) -> object:
         """Return or raise what the activity does there.
 
         Raises QuarantineDeathError when the process ends before.
@@ -102,7 +101,7 @@ class QuarantineProcess:
             raise
         return self._process
 
-    async def _end(self, process: asyncio.subprocess.Process, kind: Any) -> Any:
+    async def _end(self, process: asyncio.subprocess.Process, kind: object) -> object:
         step, kills = activity.info().activity_type, memory_kills()
         while True:
             try:

@@ -3,8 +3,8 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
+from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
@@ -39,7 +39,7 @@ def read_history(path: Path) -> WorkflowHistory:
     return history
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrubbed(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _scrubbed(item) for key, item in value.items() if key not in _DROPPED}
     if isinstance(value, list):

@@ -10,7 +10,7 @@ from typing import Any
 from cli.supervisor.errors import StartError
 
 
-def write_private(path: Path, value: Any) -> None:
+def write_private(path: Path, value: object) -> None:
     """Replace a file with JSON, mode 0600, so that a crash leaves the old file or the new one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)

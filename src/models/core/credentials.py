@@ -8,12 +8,14 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
 HIDDEN = "[redacted]"
 GIVE_AGAIN = "The value is hidden: give it again, or name a secret."
 Place = tuple[str | int, ...]
+
+Value = TypeVar("Value")
 
 Literals = Callable[[Any], Iterable[tuple[Place, Any]]]
 """Gives the parts that are written out in a value, and their places in it: the value itself, or
@@ -48,8 +50,8 @@ class Credential:
     """A value that holds a credential, where it stands, and what is shown in its place."""
 
     place: Place
-    value: Any
-    mask: Any = HIDDEN
+    value: object
+    mask: object = HIDDEN
 
 
 def is_credential(name: str) -> bool:
@@ -61,24 +63,24 @@ def is_credential(name: str) -> bool:
     return not _SECRET.isdisjoint(words) and before.get("token") not in _PAGING
 
 
-def as_it_is(value: Any) -> Iterator[tuple[Place, Any]]:
+def as_it_is(value: object) -> Iterator[tuple[Place, Any]]:
     """A value that says itself."""
     if value is not None:
         yield (), value
 
 
-def credentials_in(value: Any, literals: Literals = as_it_is) -> list[Credential]:
+def credentials_in(value: object, literals: Literals = as_it_is) -> list[Credential]:
     """The credentials anywhere in a JSON value."""
     return list(_anywhere(value, (), literals))
 
 
-def hidden(value: Any, literals: Literals = as_it_is) -> Any:
+def hidden(value: Value, literals: Literals = as_it_is) -> Value:
     """The value as it is shown, with its credentials hidden."""
     credentials = credentials_in(value, literals)
     return with_values(value, [(credential.place, credential.mask) for credential in credentials])
 
 
-def restored(value: Any, previous: Any, literals: Literals = as_it_is) -> Any:
+def restored(value: Value, previous: object, literals: Literals = as_it_is) -> Value:
     """The value, in which what is hidden is what the previous one has at the same place.
 
     Elements of lists that have an `id` are the same when it is. What the previous one has nowhere
@@ -97,13 +99,13 @@ def restored(value: Any, previous: Any, literals: Literals = as_it_is) -> Any:
     return with_values(value, restorations)
 
 
-def left_hidden(value: Any, literals: Literals = as_it_is) -> list[Place]:
+def left_hidden(value: object, literals: Literals = as_it_is) -> list[Place]:
     """The places of credentials that are hidden, and so are none."""
     credentials = credentials_in(value, literals)
     return [credential.place for credential in credentials if credential.value == credential.mask]
 
 
-def with_values(value: Any, values: Sequence[tuple[Place, Any]]) -> Any:
+def with_values(value: Value, values: Sequence[tuple[Place, object]]) -> Value:
     """The value with these values at their places; a copy, if there are any."""
     if not values:
         return value
@@ -137,7 +139,7 @@ def _hidden_parameter(match: re.Match[str]) -> str:
     return f"{mark}{name}={HIDDEN}" if is_credential(unquote_plus(name)) else match[0]
 
 
-def _anywhere(value: Any, at: Place, literals: Literals) -> Iterator[Credential]:
+def _anywhere(value: object, at: Place, literals: Literals) -> Iterator[Credential]:
     parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         parts = value.items()
@@ -161,7 +163,7 @@ _NAMED: Mapping[str | int, Callable[[str], bool]] = {
 
 
 def _named(
-    named: Any, at: Place, holds: Callable[[str], bool], literals: Literals
+    named: object, at: Place, holds: Callable[[str], bool], literals: Literals
 ) -> Iterator[Credential]:
     """The credentials among named values."""
     for inside, values in literals(named):
@@ -176,16 +178,16 @@ def _named(
                     yield Credential((*at, *inside, name, *further), part)
 
 
-def _in_url(value: Any, at: Place, literals: Literals) -> Iterator[Credential]:
+def _in_url(value: object, at: Place, literals: Literals) -> Iterator[Credential]:
     for inside, text in literals(value):
         if isinstance(text, str) and ((mask := hidden_url(text)) != text or HIDDEN in text):
             yield Credential((*at, *inside), text, mask)
 
 
-def _lasting(value: Any, place: Place) -> Place:
+def _lasting(value: object, place: Place) -> Place:
     """A place by the ids of elements, which stay when others come before them."""
     steps: list[str | int] = []
-    part = value
+    part: Any = value
     for step in place:
         part = part[step]
         has_id = isinstance(step, int) and isinstance(part, dict) and "id" in part

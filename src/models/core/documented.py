@@ -1,8 +1,8 @@
 """Schemas in the OpenAPI document of values that are read apart from the body they stand in."""
 
-from typing import Any
-
 from pydantic import WithJsonSchema
+
+from models.core.base import JsonObject
 
 REFERENCE = "x-documented-as"
 """Stands where the document refers to a component; whoever makes the document resolves it."""
@@ -14,19 +14,19 @@ def documented_as(*components: str) -> WithJsonSchema:
     return WithJsonSchema(references[0] if len(references) == 1 else {"anyOf": references})
 
 
-ID = {"type": "string", "format": "uuid"}
-MOMENT = {"type": "string", "format": "date-time"}
-TEXT = {"type": "string"}
-COUNT = {"type": "integer"}
-FLAG = {"type": "boolean"}
+ID: JsonObject = {"type": "string", "format": "uuid"}
+MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+TEXT: JsonObject = {"type": "string"}
+COUNT: JsonObject = {"type": "integer"}
+FLAG: JsonObject = {"type": "boolean"}
 
 
-def keys(always: str, /, **properties: Any) -> dict[str, Any]:
+def keys(always: str, /, **properties: JsonObject) -> JsonObject:
     """The schema of an object with these properties; `always` names the required ones."""
     return {"type": "object", "required": always.split(), "properties": properties}
 
 
-def listed(items: Any) -> dict[str, Any]:
+def listed(items: JsonObject) -> JsonObject:
     """The schema of a list of these."""
     return {"type": "array", "items": items}
 

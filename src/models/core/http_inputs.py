@@ -1,6 +1,6 @@
 """The parts of a request to another server, as the configs of requests give them."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -26,7 +26,7 @@ CallableUrl = Annotated[
 ]
 
 
-def as_texts(value: Any) -> Any:
+def as_texts(value: object) -> object:
     """Numbers and truth values as text, nulls left out: what a header or a query can carry.
 
     What is no object stays as it is, for the type to refuse.
@@ -36,7 +36,7 @@ def as_texts(value: Any) -> Any:
     return {key: _as_text(item) for key, item in value.items() if item is not None}
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pydantic
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ from runtime.errors import Detail, ValidationError
 M = TypeVar("M", bound=BaseModel)
 
 
-def read_part(model: type[M], value: Any, path: str) -> M:
+def read_part(model: type[M], value: object, path: str) -> M:
     """The JSON value at `path` as this model. Raises `ValidationError` with places below it."""
     try:
         return model.model_validate_json(to_json(value))

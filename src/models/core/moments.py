@@ -1,7 +1,7 @@
 """Points in time that clients send."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -9,7 +9,7 @@ from models.core.values import InvalidValueError, moment
 from runtime.timestamps import truncate
 
 
-def _moment(value: Any) -> Any:
+def _moment(value: object) -> datetime | None:
     try:
         return None if value is None else truncate(moment(value))
     except InvalidValueError as problem:

@@ -102,7 +102,7 @@ class PageRequest:
             return Page(shown, None)
         return Page(shown, self.cursor_behind(*position(shown[-1])))
 
-    def cursor_behind(self, *values: Any) -> str:
+    def cursor_behind(self, *values: object) -> str:
         """The cursor that goes on behind a row with these sort values."""
         return _encode(self.keys, self.context, values)
 
@@ -117,7 +117,7 @@ def page_request(keys: KeyRing, limit: int, cursor: str | None, *context: object
     return PageRequest(limit=limit, after=after, keys=keys, context=bound)
 
 
-def _encode(keys: KeyRing, context: bytes, position: tuple[Any, ...]) -> str:
+def _encode(keys: KeyRing, context: bytes, position: tuple[object, ...]) -> str:
     payload = json.dumps([plain(value) for value in position], separators=(",", ":")).encode()
     signature = keys.sign(context + payload)[:_SIGNATURE_BYTES]
     return base64url.encode(signature + payload)
@@ -139,7 +139,7 @@ def _refused() -> ValidationError:
     )
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A sort value as JSON has it."""
     if isinstance(value, datetime):
         return {"t": value.isoformat()}
@@ -148,7 +148,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def native(value: Any) -> Any:
+def native(value: object) -> object:
     """The sort value that `plain` wrote."""
     if isinstance(value, dict):
         return datetime.fromisoformat(value["t"]) if "t" in value else uuid.UUID(value["u"])

@@ -29,17 +29,17 @@ def refusal(problems: Sequence[Detail]) -> ValidationError:
     return ValidationError(f"{where}{first.message}{more}", problems[:MAX_PROBLEMS])
 
 
-def located(error: ShapeError, path: str, shape: Any = None) -> Iterator[Detail]:
+def located(error: ShapeError, path: str, shape: object = None) -> Iterator[Detail]:
     """The refusals of a shape, each at its place below `path`."""
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join([path, *(str(part)[:100] for part in problem["loc"])])
         yield Detail(where, sentence(problem, shape))
 
 
-def place(problem: ErrorDetails, value: Any) -> str:
+def place(problem: ErrorDetails, value: object) -> str:
     """The location as the client wrote it: names of union members are not part of the body."""
     parts: list[str] = []
-    node = value
+    node: Any = value
     location = problem["loc"]
     for index, part in enumerate(location):
         if _has(node, part):
@@ -56,7 +56,7 @@ _OF_A_TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
 """The key that tells the members of a union apart is missing or has no known value."""
 
 
-def _has(node: Any, part: str | int) -> bool:
+def _has(node: object, part: str | int) -> bool:
     if isinstance(node, list):
         return isinstance(part, int) and part < len(node)
     return isinstance(node, dict) and part in node
@@ -72,7 +72,7 @@ _SENTENCES = {
 }
 
 
-def sentence(problem: ErrorDetails, shape: Any = None) -> str:
+def sentence(problem: ErrorDetails, shape: object = None) -> str:
     """The refusal of a shape, in the words of the platform; an unknown key with the known ones."""
     words = _SENTENCES.get(problem["type"])
     if problem["type"] == "union_tag_invalid":
@@ -85,7 +85,7 @@ def sentence(problem: ErrorDetails, shape: Any = None) -> str:
     return words or problem["msg"].removeprefix("Value error, ")
 
 
-def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
+def known_keys(shape: object, location: Sequence[str | int]) -> list[str]:
     """The keys beside an unknown one, in the shape that was read."""
     models = list(_models(shape))
     for step in location[:-1]:
@@ -98,7 +98,7 @@ def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
     return list(dict.fromkeys(key for model in models for key in _keys(model)))
 
 
-def _models(shape: Any) -> Iterator[type[BaseModel]]:
+def _models(shape: object) -> Iterator[type[BaseModel]]:
     if isinstance(shape, TypeAliasType):
         shape = shape.__value__
     if isinstance(shape, type) and issubclass(shape, BaseModel):

@@ -12,9 +12,11 @@ from sqlalchemy import (
     ARRAY,
     Column,
     ColumnElement,
+    Delete,
     ForeignKeyConstraint,
     Select,
     Table,
+    Update,
     Uuid,
     any_,
     delete,
@@ -84,7 +86,9 @@ class _Removal:
             await self._change(unbound, theirs, delete(unbound))
         await self._change(table, condition, delete(table))
 
-    async def _change(self, table: Any, condition: ColumnElement[bool], change: Any) -> None:
+    async def _change(
+        self, table: Table, condition: ColumnElement[bool], change: Update | Delete
+    ) -> None:
         if not self.left:
             return
         row: ColumnElement[Any] = literal_column(f"{table.name}.ctid")

@@ -7,7 +7,6 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
@@ -25,7 +24,7 @@ class InvalidValueError(Exception):
     """A value that cannot be taken; the message continues a sentence that begins with where."""
 
 
-def text(value: Any, *, longest: int = MAX_TEXT) -> str:
+def text(value: object, *, longest: int = MAX_TEXT) -> str:
     """Text that PostgreSQL can store: no NUL, no half of a surrogate pair."""
     if not isinstance(value, str):
         raise InvalidValueError("must be text")
@@ -36,7 +35,7 @@ def text(value: Any, *, longest: int = MAX_TEXT) -> str:
     return value
 
 
-def number(value: Any) -> int | float:
+def number(value: object) -> int | float:
     """A finite JSON number; `true` is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValueError("must be a number")
@@ -45,7 +44,7 @@ def number(value: Any) -> int | float:
     return value
 
 
-def whole_number(value: Any, lowest: int, highest: int) -> int:
+def whole_number(value: object, lowest: int, highest: int) -> int:
     """An integer between two bounds; `3.0` counts as one, as JSON has one kind of number."""
     checked = number(value)
     if checked != int(checked) or not lowest <= checked <= highest:
@@ -53,7 +52,7 @@ def whole_number(value: Any, lowest: int, highest: int) -> int:
     return int(checked)
 
 
-def day(value: Any) -> date:
+def day(value: object) -> date:
     """A calendar day written `YYYY-MM-DD`."""
     if isinstance(value, str) and _DATE.fullmatch(value):
         try:
@@ -63,7 +62,7 @@ def day(value: Any) -> date:
     raise InvalidValueError("must be a date written YYYY-MM-DD")
 
 
-def moment(value: Any) -> datetime:
+def moment(value: object) -> datetime:
     """A point in time with its offset from UTC (RFC 3339)."""
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         try:
@@ -78,7 +77,7 @@ def stored_moment(value: datetime) -> str:
     return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
-def check_storable(value: Any, depth: int) -> None:
+def check_storable(value: object, depth: int) -> None:
     """Refuse what JSONB cannot hold, or what is nested more than `depth` deep."""
     if depth < 0:
         raise InvalidValueError("is nested too deep")
@@ -97,7 +96,7 @@ def check_storable(value: Any, depth: int) -> None:
         number(value)
 
 
-def same_json(first: Any, second: Any) -> bool:
+def same_json(first: object, second: object) -> bool:
     """True when two JSON values are equal: 5 and 5.0 are, 1 and true are not.
 
     Numbers are compared as PostgreSQL does, by their decimal digits.

@@ -65,7 +65,7 @@ def _headers(request: OutboundRequest) -> dict[str, str]:
     return headers
 
 
-def _content(body: Any, declared: str | None) -> tuple[bytes | None, str | None]:
+def _content(body: object, declared: str | None) -> tuple[bytes | None, str | None]:
     if body is None or isinstance(body, bytes):
         return body, None
     media_type = (declared or JSON).partition(";")[0].strip().lower()
@@ -86,7 +86,7 @@ def _fields(body: dict[str, Any]) -> dict[str, Any]:
     return {name: _field(value) for name, value in body.items() if value is not None}
 
 
-def _field(value: Any) -> Any:
+def _field(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from runtime.clock import utc_now
 from runtime.outbound.errors import InvalidBodyError
@@ -116,7 +116,7 @@ class OutboundResponse:
             ) from None
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 from pydantic import ValidationError as ShapeError
 
 from models.core.base import Id
@@ -47,7 +47,7 @@ def imported_text(entry_hex: str, source_id: str) -> str:
     return f"{source_id[:18]}-8{rest[:3]}-{rest[3:15]}"
 
 
-def shape_problem(shape: TypeAdapter[Any], value: Any, name: str) -> str | None:
+def shape_problem(shape: TypeAdapter[Any], value: object, name: str) -> str | None:
     """The first thing of a value that its shape does not allow, as the end of a sentence."""
     try:
         shape.validate_python(value)
@@ -57,7 +57,7 @@ def shape_problem(shape: TypeAdapter[Any], value: Any, name: str) -> str | None:
     return None
 
 
-def ids_in(value: Any) -> Iterator[str]:
+def ids_in(value: JsonValue) -> Iterator[str]:
     """The strings inside a JSON value that have the form of an id, keys of objects included."""
     if isinstance(value, str):
         if len(value) == 36 and _ID.fullmatch(value):
@@ -71,12 +71,12 @@ def ids_in(value: Any) -> Iterator[str]:
             yield from ids_in(item)
 
 
-def rewritten(value: Any, ids: Mapping[str, str]) -> Any:
+def rewritten(value: JsonValue, ids: Mapping[str, str]) -> JsonValue:
     """A JSON value in which each string that is a key of `ids` is replaced by what it maps to."""
     if isinstance(value, str):
         return ids.get(value.lower(), value) if len(value) == 36 else value
     if isinstance(value, list):
         return [rewritten(item, ids) for item in value]
     if isinstance(value, dict):
-        return {rewritten(key, ids): rewritten(item, ids) for key, item in value.items()}
+        return {str(rewritten(key, ids)): rewritten(item, ids) for key, item in value.items()}
     return value

@@ -28,7 +28,7 @@ MAX_COUNT = 10_000
 
 
 def calendar_condition(
-    op: Op, form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo
+    op: Op, form: ValueForm, operand: object, now: datetime, zone: ZoneInfo
 ) -> Condition:
     """The condition that an operator makes with days or moments, both read in a time zone.
 
@@ -55,7 +55,7 @@ class _Span:
     point: bool
 
 
-def _span_condition(op: Op, operand: Any, read: Callable[[Any], _Span]) -> Condition:
+def _span_condition(op: Op, operand: object, read: Callable[[Any], _Span]) -> Condition:
     if op is Op.BETWEEN:
         lower, upper = (read(value) for value in pair_of(operand))
         return ordered(Range(lower.start, upper.end, with_high=upper.point))
@@ -73,12 +73,12 @@ def _span_condition(op: Op, operand: Any, read: Callable[[Any], _Span]) -> Condi
             return Range(span.start, span.end, with_high=span.point)
 
 
-def _day_span(value: Any, _zone: ZoneInfo) -> _Span:
+def _day_span(value: object, _zone: ZoneInfo) -> _Span:
     text = _day_text(value)
     return _Span(text, text, point=True)
 
 
-def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
+def _moment_span(value: object, zone: ZoneInfo) -> _Span:
     """A moment is a point; a date is the whole day as the zone has it."""
     if isinstance(value, str) and "T" in value:
         point = _instant(value)
@@ -87,11 +87,11 @@ def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
     return _Span(start_of(day, zone), end_of(day, zone), point=False)
 
 
-def _day_text(value: Any) -> str:
+def _day_text(value: object) -> str:
     return values.day(value).isoformat()
 
 
-def _instant(value: Any) -> datetime:
+def _instant(value: object) -> datetime:
     return truncate(values.moment(value))
 
 
@@ -102,13 +102,13 @@ def _days(form: ValueForm, first: date, after: date, zone: ZoneInfo) -> Range:
     return Range(start_of(first, zone), start_of(after, zone), with_high=False)
 
 
-def _period(operand: Any) -> str:
+def _period(operand: object) -> str:
     if not isinstance(operand, str) or operand not in PERIODS:
         raise InvalidValueError(f"must be one of: {', '.join(PERIODS)}")
     return operand
 
 
-def _within(form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
+def _within(form: ValueForm, operand: object, now: datetime, zone: ZoneInfo) -> Range:
     unit, count = _duration(operand)
     if form is ValueForm.DAY:
         if unit in CLOCK_UNITS:
@@ -120,7 +120,7 @@ def _within(form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Ran
     return Range(truncate(first), truncate(last))
 
 
-def _duration(operand: Any) -> tuple[Unit, int]:
+def _duration(operand: object) -> tuple[Unit, int]:
     """`{unit, count, direction}` as a unit and a count that is negative for the past."""
     if not isinstance(operand, dict) or operand.keys() != {"unit", "count", "direction"}:
         raise InvalidValueError("must be an object with unit, count and direction")

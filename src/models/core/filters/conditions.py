@@ -61,14 +61,14 @@ class Empty:
 Condition = In | Range | Substring | Has | Empty
 
 
-def list_of(operand: Any) -> list[Any]:
+def list_of(operand: object) -> list[Any]:
     """The values of a list. Raises `InvalidValueError`."""
     if not isinstance(operand, list):
         raise InvalidValueError("must be a list of values")
     return operand
 
 
-def pair_of(operand: Any) -> tuple[Any, Any]:
+def pair_of(operand: object) -> tuple[Any, Any]:
     """The two ends of a range. Raises `InvalidValueError`."""
     if not isinstance(operand, list) or len(operand) != 2:
         raise InvalidValueError("must be a list of two values, the lower one first")

@@ -54,7 +54,7 @@ _CONNECTIVES = frozenset({"and", "or", "not"})
 _LEAF_KEYS = frozenset({"field", "op", "value", "timezone"})
 
 
-def read_tree(raw: Any, read_leaf: ReadLeaf[L]) -> Filter[L]:
+def read_tree(raw: object, read_leaf: ReadLeaf[L]) -> Filter[L]:
     """The tree a client described. Raises FilterError that names everything that is wrong."""
     reader = _Reader(read_leaf)
     tree = reader.read(raw, "filter", 1)
@@ -79,7 +79,7 @@ class _Reader(Generic[L]):
         self.leaves = self.nodes = 0
         self.problems: list[tuple[str, str]] = []
 
-    def read(self, raw: Any, path: str, depth: int) -> Filter[L] | None:
+    def read(self, raw: object, path: str, depth: int) -> Filter[L] | None:
         """The tree at a path; None after a problem was noted."""
         try:
             return self._read(raw, path, depth)
@@ -91,7 +91,7 @@ class _Reader(Generic[L]):
             self.problems = [("filter", f"must have at most {MAX_LEAVES} conditions")]
         return None
 
-    def _read(self, raw: Any, path: str, depth: int) -> Filter[L] | None:
+    def _read(self, raw: object, path: str, depth: int) -> Filter[L] | None:
         if not isinstance(raw, Mapping):
             raise FilterError((path, "must be an object"))
         self.nodes += 1
@@ -116,7 +116,7 @@ class _Reader(Generic[L]):
         parts = self._parts(inner, f"{path}.{connective}", depth + 1)
         return AllOf(parts) if connective == "and" else AnyOf(parts)
 
-    def _parts(self, raw: Any, path: str, depth: int) -> tuple[Filter[L], ...]:
+    def _parts(self, raw: object, path: str, depth: int) -> tuple[Filter[L], ...]:
         if not isinstance(raw, list):
             raise FilterError((path, "must be a list of filters"))
         parts = [self.read(part, f"{path}.{place}", depth) for place, part in enumerate(raw)]

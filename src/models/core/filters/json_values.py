@@ -6,8 +6,9 @@ Text is a date or a moment for the operators that tell time.
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 from zoneinfo import ZoneInfo
+
+from pydantic import JsonValue
 
 from models.core.filters.calendar import start_of
 from models.core.filters.conditions import pair_of
@@ -25,7 +26,7 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _UTC = ZoneInfo("UTC")
 
 
-def passes(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> bool:
+def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneInfo) -> bool:
     """True when a JSON value passes a positive operator.
 
     Raises `InvalidValueError` for an operand of `between`, `within` or `relative` that cannot be
@@ -56,7 +57,7 @@ def passes(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> b
     return meets(condition, _number(value) if form is ValueForm.NUMBER else value)
 
 
-def check_operand(op: Op, operand: Any) -> None:
+def check_operand(op: Op, operand: object) -> None:
     """Raises `InvalidValueError` for an operand that says nothing, whatever it is compared with."""
     if op in _WITH_A_DATE:
         if _read_time(operand, _UTC) is None:
@@ -67,7 +68,7 @@ def check_operand(op: Op, operand: Any) -> None:
         pair_of(operand)
 
 
-def _form_of(value: Any) -> ValueForm | None:
+def _form_of(value: JsonValue) -> ValueForm | None:
     match value:
         case bool():
             return ValueForm.BOOLEAN
@@ -80,17 +81,17 @@ def _form_of(value: Any) -> ValueForm | None:
     return None
 
 
-def _any(operand: Any) -> Any:
+def _any(operand: object) -> object:
     return operand
 
 
-def _text(operand: Any) -> str:
+def _text(operand: object) -> str:
     if not isinstance(operand, str):
         raise InvalidValueError("must be text")
     return operand
 
 
-def _number(operand: Any) -> Decimal:
+def _number(operand: object) -> Decimal:
     if isinstance(operand, bool) or not isinstance(operand, int | float):
         raise InvalidValueError("must be a number")
     return Decimal(repr(operand))
@@ -104,7 +105,9 @@ _READERS = {
 }
 
 
-def _passes_in_time(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> bool:
+def _passes_in_time(
+    op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneInfo
+) -> bool:
     """Dates begin, and moments without an offset are read, in the zone.
 
     A date beside a moment is the start of its day.
@@ -124,7 +127,7 @@ def _passes_in_time(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneI
     return meets(condition, time if moment else time.isoformat())
 
 
-def _read_time(value: Any, zone: ZoneInfo) -> date | datetime | None:
+def _read_time(value: object, zone: ZoneInfo) -> date | datetime | None:
     if not isinstance(value, str):
         return None
     try:

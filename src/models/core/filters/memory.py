@@ -34,7 +34,7 @@ def holds(tree: Filter[L], passes: Callable[[L], bool]) -> bool:
             return passes(leaf)
 
 
-def meets(condition: Condition, value: Any) -> bool:
+def meets(condition: Condition, value: object) -> bool:
     """True when a value meets a condition of its form; None is no value."""
     match condition:
         case Empty():
@@ -52,7 +52,7 @@ def meets(condition: Condition, value: Any) -> bool:
             return all(matches) if every else any(matches)
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: object) -> bool:
     """True when there is nothing: no value, an empty text, an empty list or an empty object."""
     return value is None or value in ("", [], {})
 

@@ -29,7 +29,7 @@ def read_condition(
     op: Op,
     form: ValueForm,
     read_one: Callable[[Any], Any],
-    operand: Any,
+    operand: object,
     now: datetime,
     zone: ZoneInfo,
 ) -> Condition:
@@ -55,7 +55,7 @@ def read_condition(
     return _plain(op, read_one, operand)
 
 
-def _plain(op: Op, read: Callable[[Any], Any], operand: Any) -> Condition:
+def _plain(op: Op, read: Callable[[Any], Any], operand: object) -> Condition:
     match op:
         case Op.EQ:
             return In((read(operand),))

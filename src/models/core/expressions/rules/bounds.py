@@ -8,9 +8,9 @@ of a list costs at most `length * f(0) + f(size of the list)`.
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from models.core.expressions.rules.syntax import children, kind_of
+from models.core.expressions.rules.syntax import Message, children, kind_of
 
 ELEMENT = 16
 """The size of one value of any kind; a character more is a size of 1."""
@@ -46,16 +46,16 @@ class Bound(NamedTuple):
 _ENDLESS = Bound(math.inf, math.inf, math.inf)
 
 
-def extent_of(value: Any) -> Extent | None:
+def extent_of(value: object) -> Extent | None:
     """The extent of a JSON value, in the next powers of two, few enough to remember each.
 
     None when it is too large for anything to be small with it.
     """
     size, longest = ELEMENT, 0
-    stack = [value]
+    stack: list[object] = [value]
     while stack:
         item = stack.pop()
-        parts: Collection[Any] = (item,)
+        parts: Collection[object] = (item,)
         if isinstance(item, Mapping):
             size += sum(map(len, item)) + ELEMENT * len(item)
             parts = item.values()
@@ -73,7 +73,7 @@ def extent_of(value: Any) -> Extent | None:
     return Extent(1 << size.bit_length(), 1 << longest.bit_length())
 
 
-def is_small(root: Any, data: Extent) -> bool:
+def is_small(root: Message, data: Extent) -> bool:
     """True when evaluating a tree and reading its result stays within the budget for such data."""
     total = _Reading(data).read(root, {}, 0)
     return total.size + total.cost <= BUDGET
@@ -86,7 +86,7 @@ class _Reading:
         size = max(data.size, ELEMENT)
         self._data = Bound(size, size + _STEP, data.longest)
 
-    def read(self, node: Any, local: Mapping[str, Bound], loops: int) -> Bound:
+    def read(self, node: Message, local: Mapping[str, Bound], loops: int) -> Bound:
         kind = kind_of(node)
         match kind:
             case "const":
@@ -112,12 +112,12 @@ class _Reading:
                 return self._loop(node.comprehension, local, loops)
         return _ENDLESS
 
-    def _part(self, node: Any, whole: Bound, local: Mapping[str, Bound]) -> Bound:
+    def _part(self, node: Message, whole: Bound, local: Mapping[str, Bound]) -> Bound:
         """A part of a value. No list within the data is longer than its longest."""
         length = self._data.length if _is_data(node, local) else whole.size / ELEMENT
         return Bound(whole.size, whole.cost + _STEP, length)
 
-    def _call(self, call: Any, local: Mapping[str, Bound], loops: int) -> Bound:
+    def _call(self, call: Message, local: Mapping[str, Bound], loops: int) -> Bound:
         target = [call.target] if call.HasField("target") else []
         nodes = [*target, *call.args]
         operands = [self.read(operand, local, loops) for operand in nodes]
@@ -135,7 +135,7 @@ class _Reading:
         size, added = own(sizes)
         return Bound(size, cost + added, size / ELEMENT)
 
-    def _loop(self, loop: Any, local: Mapping[str, Bound], loops: int) -> Bound:
+    def _loop(self, loop: Message, local: Mapping[str, Bound], loops: int) -> Bound:
         """A macro: what it makes of an empty element for each, and once what of all of them."""
         if loops >= _MOST_LOOPS:
             return _ENDLESS
@@ -157,13 +157,13 @@ class _Reading:
         return Bound(result.size, cost + result.cost, result.length)
 
     def _reader(
-        self, loop: Any, local: Mapping[str, Bound], element: float, loops: int
-    ) -> Callable[[Any], Bound]:
+        self, loop: Message, local: Mapping[str, Bound], element: float, loops: int
+    ) -> Callable[[Message], Bound]:
         names = {**local, loop.iter_var: Bound(element, 1, element / ELEMENT)}
         return lambda node: self.read(node, names, loops)
 
 
-def _is_data(node: Any, local: Mapping[str, Bound]) -> bool:
+def _is_data(node: Message, local: Mapping[str, Bound]) -> bool:
     """True when a node is a variable of the data or a part of one."""
     while True:
         match kind_of(node):
@@ -177,7 +177,7 @@ def _is_data(node: Any, local: Mapping[str, Bound]) -> bool:
                 return False
 
 
-def _grown(step: Any, name: str, read: Callable[[Any], Bound]) -> Bound:
+def _grown(step: Message, name: str, read: Callable[[Message], Bound]) -> Bound:
     """The most one iteration adds to the result called `name`; endless for what multiplies it."""
     if kind_of(step) == "ident" and step.ident.name == name:
         return Bound(0, 1, 0)
@@ -203,7 +203,7 @@ def _cost(bounds: list[Bound]) -> float:
     return sum(bound.cost for bound in bounds) + _STEP
 
 
-def _names(node: Any, name: str) -> bool:
+def _names(node: Message, name: str) -> bool:
     """True when a tree reads a name."""
     kind = kind_of(node)
     if kind == "ident":

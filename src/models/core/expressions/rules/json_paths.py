@@ -32,7 +32,7 @@ def read_query(text: str) -> tuple[Segment, ...]:
     return tuple(_segments(parse(text)))
 
 
-def matches(segments: Iterable[Segment], value: Any, budget: int = MAX_VISITED) -> list[Any]:
+def matches(segments: Iterable[Segment], value: object, budget: int = MAX_VISITED) -> list[Any]:
     """Every value that matches, in the order of the RFC.
 
     Raises ExpressionLimitError beyond `budget` values, WouldBlockError as `check_turn`.
@@ -73,7 +73,7 @@ def _segments(tree: Any) -> Iterator[Segment]:
     yield Segment(_selector(tree.right), isinstance(tree, jsonpath.Descendants))
 
 
-def _selector(tree: Any) -> Callable[[Any], Iterable[Any]]:
+def _selector(tree: jsonpath.JSONPath) -> Callable[[Any], Iterable[Any]]:
     match tree:
         case jsonpath.Wildcard():
             return _children
@@ -87,17 +87,17 @@ def _selector(tree: Any) -> Callable[[Any], Iterable[Any]]:
     raise BindingError("A path holds names, indexes, slices and wildcards.")
 
 
-def _members(value: Any, keys: Iterable[str]) -> list[Any]:
+def _members(value: object, keys: Iterable[str]) -> list[Any]:
     return [value[key] for key in keys if key in value] if isinstance(value, dict) else []
 
 
-def _elements(value: Any, indexes: Iterable[int]) -> list[Any]:
+def _elements(value: object, indexes: Iterable[int]) -> list[Any]:
     if not isinstance(value, list):
         return []
     return [value[index] for index in indexes if -len(value) <= index < len(value)]
 
 
-def _children(value: Any) -> Iterable[Any]:
+def _children(value: object) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from pydantic import JsonValue
+
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 
 MAX_DEPTH = 100
@@ -22,7 +24,7 @@ _INT64 = 2**63
 _PLAIN = frozenset({str, bool, float, type(None)})
 
 
-def readable(value: Any, depth: int = 0) -> Any:
+def readable(value: object, depth: int = 0) -> object:
     """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles.
 
     CEL turns a datetime, Decimal, UUID or tuple anywhere in a variable into an error.
@@ -50,7 +52,7 @@ def _double(value: int | Decimal) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> str | int | float:
     if isinstance(value, str | float):
         return value
     if isinstance(value, datetime):
@@ -75,7 +77,7 @@ class ResultReader:
         self._opened = opened
         self._size = 0
 
-    def read(self, value: Any, depth: int = 0) -> Any:
+    def read(self, value: object, depth: int = 0) -> JsonValue:
         """The JSON value: timestamps as ISO text, durations in seconds, bytes in base64.
 
         Raises ExpressionError for what JSON cannot hold (NaN, infinity, NUL) and beyond the size.
@@ -109,12 +111,12 @@ class ResultReader:
             raise ExpressionError("The result holds a NUL character, which cannot be stored.")
         return value
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: object) -> str:
         if isinstance(key, bool):
             return "true" if key else "false"
         return self._text(str(key))
 
-    def _special(self, value: Any) -> Any:
+    def _special(self, value: object) -> JsonValue:
         if isinstance(value, datetime):
             return iso_timestamp(value)
         if isinstance(value, timedelta):

@@ -5,9 +5,7 @@ record holds no value of reads as null: `trigger.record.data.price`. CEL calls b
 tree that has failed is evaluated once more with these readings written out in CEL's own functions.
 """
 
-from typing import Any
-
-from models.core.expressions.rules.syntax import Expr, children, kind_of, read_tree
+from models.core.expressions.rules.syntax import Expr, Message, children, kind_of, read_tree
 
 VALUES = frozenset({"data", "relations", "related", "computed", "system"})
 """The parts of a record that have the keys of fields."""
@@ -28,7 +26,7 @@ def with_nulls(serialized: bytes) -> bytes | None:
     return tree.serialized() if writer.written else None
 
 
-def _is_of_record(node: Any) -> bool:
+def _is_of_record(node: Message) -> bool:
     """True when a node selects what may be the value of a record's field: `x.data.price`."""
     if kind_of(node) != "select" or node.select.test_only:
         return False
@@ -40,7 +38,7 @@ class _Writer:
     def __init__(self) -> None:
         self.written = 0
 
-    def rewrite(self, node: Any) -> None:
+    def rewrite(self, node: Message) -> None:
         for child in children(node):
             self.rewrite(child)
         if kind_of(node) == "call" and node.call.function in _ORDERS:
@@ -48,7 +46,7 @@ class _Writer:
         elif _is_of_record(node):
             self._field(node)
 
-    def _order(self, node: Any) -> None:
+    def _order(self, node: Message) -> None:
         left, right = self._name("left"), self._name("right")
         is_null = [self._call("_==_", self._ident(name), self._null()) for name in (left, right)]
         compared = self._call(node.call.function, self._ident(left), self._ident(right))
@@ -56,7 +54,7 @@ class _Writer:
         first, second = node.call.args
         node.CopyFrom(self._bound(left, first, self._bound(right, second, decided)))
 
-    def _field(self, node: Any) -> None:
+    def _field(self, node: Message) -> None:
         holder = self._name("holder")
         part, field = node.select.operand.select, node.select.field
         marked = self._select(self._ident(holder), RECORD_MARK, test_only=True)
@@ -70,39 +68,39 @@ class _Writer:
         self.written += 1
         return f"@{word}{self.written}"
 
-    def _node(self) -> Any:
+    def _node(self) -> Message:
         self.written += 1
         return Expr(id=_UNUSED_IDS + self.written)
 
-    def _ident(self, name: str) -> Any:
+    def _ident(self, name: str) -> Message:
         node = self._node()
         node.ident.name = name
         return node
 
-    def _null(self) -> Any:
+    def _null(self) -> Message:
         node = self._node()
         node.const.null_value = 0
         return node
 
-    def _false(self) -> Any:
+    def _false(self) -> Message:
         node = self._node()
         node.const.bool_value = False
         return node
 
-    def _call(self, function: str, *operands: Any) -> Any:
+    def _call(self, function: str, *operands: Message) -> Message:
         node = self._node()
         node.call.function = function
         node.call.args.extend(operands)
         return node
 
-    def _select(self, operand: Any, field: str, *, test_only: bool = False) -> Any:
+    def _select(self, operand: Message, field: str, *, test_only: bool = False) -> Message:
         node = self._node()
         node.select.operand.CopyFrom(operand)
         node.select.field = field
         node.select.test_only = test_only
         return node
 
-    def _bound(self, name: str, value: Any, within: Any) -> Any:
+    def _bound(self, name: str, value: Message, within: Message) -> Message:
         """A tree in which a name stands for a value, which is evaluated once: a loop of nothing."""
         node = self._node()
         loop = node.comprehension

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_optional, ext_strings
 from google.protobuf.message import DecodeError
+from pydantic import JsonValue
 
 from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.bounds import Extent, extent_of, is_small
@@ -87,7 +88,7 @@ def environment(variables: Mapping[str, Type]) -> Environment:
 
 
 @lru_cache(maxsize=1_024)
-def _library(surrounding: Environment) -> Any:
+def _library(surrounding: Environment) -> cel.Env:
     declared = {name: _TYPES[kind] for name, kind in surrounding.variables}
     return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=[_COALESCE])
 
@@ -159,13 +160,13 @@ class Program:
         plain = {name: value for name, value in data.items() if name not in moments}
         return json.dumps((self._surrounding, self._text, plain, moments)).encode()
 
-    def run_unbounded(self, data: Mapping[str, Any]) -> Any:
+    def run_unbounded(self, data: Mapping[str, Any]) -> JsonValue:
         """The same, always here: what bounds it is the process."""
         return self._evaluated(data, _itself, ResultReader(_opened))
 
     def _evaluated(
         self, data: Mapping[str, Any], opened: Callable[[Any], Any], reader: ResultReader
-    ) -> Any:
+    ) -> JsonValue:
         value, problem = _value(self._compiled, data)
         if problem is not None and self._with_nulls() is not None:
             value, again = _value(self._with_nulls(), data)
@@ -180,7 +181,7 @@ class Program:
         except MemoryError:
             raise ExpressionLimitError from None
 
-    def _with_nulls(self) -> Any:
+    def _with_nulls(self) -> cel.Expression | None:
         """The program that reads null as filters do; None where that is the same."""
         if self._lenient is None:
             self._lenient = _compiled_with_nulls(self._surrounding, self._compiled)
@@ -197,16 +198,16 @@ _ERRORS = {
 _OPTIONAL = "The result is an optional value; end it with .orValue(…)."
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: cel.Value) -> cel.Value:
     return value
 
 
-def _opened(value: Any) -> Any:
+def _opened(value: cel.Value) -> object:
     """A value whose parts are still the library's."""
     return value.value()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: cel.Value) -> object:
     """A value with all its parts: of a small one only."""
     return value.plain_value()
 
@@ -229,7 +230,7 @@ def _kept(surrounding: Environment, text: str) -> Program:
     return Program(surrounding, text)
 
 
-def _value(compiled: Any, data: Mapping[str, Any]) -> tuple[Any, ExpressionError | None]:
+def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, ExpressionError | None]:
     """The library's value, or what it says against it."""
     try:
         value = compiled.eval(data=data)
@@ -245,7 +246,7 @@ def _value(compiled: Any, data: Mapping[str, Any]) -> tuple[Any, ExpressionError
         return None, ExpressionError(_OPTIONAL)
 
 
-def _compiled_with_nulls(surrounding: Environment, compiled: Any) -> Any:
+def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> cel.Expression:
     """The same tree with null read as filters do; False where that is the same tree."""
     try:
         rewritten = with_nulls(compiled.serialize())
@@ -255,7 +256,7 @@ def _compiled_with_nulls(surrounding: Environment, compiled: Any) -> Any:
         return False
 
 
-def _check_size(library: Any, text: str) -> None:
+def _check_size(library: cel.Env, text: str) -> None:
     """Raises ExpressionError for a text that takes long to compile, though it is short."""
     optional_maps = sum(token.text in ("optMap", "optFlatMap") for token in tokens(text))
     if optional_maps > MOST_OPTIONAL_MAPS:

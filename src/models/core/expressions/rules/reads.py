@@ -51,7 +51,7 @@ class Reads:
                     value = value[key]
 
 
-def part(value: Any, read: Paths) -> Any:
+def part(value: object, read: Paths) -> object:
     """The part of a value that is read at these paths; an empty path reads all of it."""
     if not isinstance(value, Mapping) or not read or () in read:
         return value

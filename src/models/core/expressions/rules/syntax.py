@@ -4,7 +4,7 @@ Macros such as `map` are spelled out in it as comprehensions.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf import any_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import (
@@ -91,6 +91,9 @@ def _classes() -> dict[str, Any]:
 _CLASS = _classes()
 _ROOTS = {f"type.googleapis.com/{_PACKAGE}.{name}": name for name in ("ParsedExpr", "CheckedExpr")}
 
+Message: TypeAlias = Any
+"""A message of `_MESSAGES`, whose class is made of it."""
+
 Expr: Any = _CLASS["Expr"]
 """One node of a tree; `kind_of` says which of its fields is set."""
 
@@ -99,10 +102,10 @@ class Tree(NamedTuple):
     """The library's serialization: the tree, and what the library found out about it."""
 
     url: str
-    message: Any
+    message: Message
 
     @property
-    def root(self) -> Any:
+    def root(self) -> Message:
         """The node of the whole text."""
         return self.message.expr
 
@@ -119,13 +122,13 @@ def read_tree(serialized: bytes) -> Tree:
     return Tree(packed.type_url, message)
 
 
-def kind_of(node: Any) -> str | None:
+def kind_of(node: Message) -> str | None:
     """`const`, `ident`, `select`, `call`, `list`, `struct` or `comprehension`."""
     kind: str | None = node.WhichOneof("kind")
     return kind
 
 
-def children(node: Any) -> list[Any]:
+def children(node: Message) -> list[Message]:
     """The nodes right below a node."""
     match kind_of(node):
         case "select":
