@@ -9,7 +9,8 @@ from uuid import UUID
 import structlog
 from sqlalchemy import exc
 
-from models.people.request_logs.commands import LogEntry, append_entries, mark_keys_used
+from models.people.api_keys.commands import mark_keys_used
+from models.people.request_logs.commands import LogEntry, append_entries
 from runtime.database import Database
 
 _INTERVAL_SECONDS = 0.2

@@ -1,9 +1,9 @@
-"""Issuing and revoking API keys."""
+"""Issuing and revoking API keys, and recording their use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
@@ -81,6 +81,15 @@ async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> RevokedApiKe
     if revoked.rowcount == 0:
         raise NotFoundError("API key")
     return RevokedApiKey(id=key_id)
+
+
+async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:
+    """Set `lastUsedAt`, never backwards."""
+    for key_id, moment in used.items():
+        older = or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
+        await work.execute(
+            update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)
+        )
 
 
 async def _issue(

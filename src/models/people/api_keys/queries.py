@@ -1,6 +1,8 @@
 """Reading API keys."""
 
-from sqlalchemy import select
+from typing import Any
+
+from sqlalchemy import ColumnElement, ScalarSelect, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor
@@ -35,6 +37,11 @@ async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -
         api_key.c.revoked_at.is_(None),
     )
     return await work.scalar(live) is not None
+
+
+def user_of_key(key_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """The user as whom the key of a column of the enclosing statement acts."""
+    return select(api_key.c.bound_user_id).where(api_key.c.id == key_id).scalar_subquery()
 
 
 visible = WorkspaceOf(api_key.c.id)

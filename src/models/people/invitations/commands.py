@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 
 from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id
 from models.people.invitations.rules import LIFETIME, new_token
 from models.people.invitations.shapes import CreateInvitation, InvitationBody, IssuedInvitation
 from models.people.invitations.tables import Invitation, invitation
+from models.people.members.queries import has_address
 from models.people.members.rules import check_role_given, outranks
-from models.people.users.tables import app_user
-from models.people.workspaces.commands import add_member
-from models.people.workspaces.queries import get_workspace
+from models.people.users.queries import find_user
+from models.people.workspaces.commands import add_member, lock_members
+from models.people.workspaces.queries import get_workspace, live_workspace_of
 from models.people.workspaces.shapes import WorkspaceEntry
-from models.people.workspaces.tables import workspace, workspace_member
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
@@ -33,10 +33,8 @@ async def create_invitation(
     check_role_given(actor.role, body.role)
     email = body.email.lower()
     # Two invitations of one person wait for each other.
-    await work.execute(
-        select(workspace.c.id).where(workspace.c.id == actor.workspace_id).with_for_update()
-    )
-    if await _is_member(work, actor.workspace_id, email):
+    await lock_members(work, actor.workspace_id)
+    if await has_address(work, actor.workspace_id, email):
         raise ConflictError("This person is a member of the workspace already.")
     await work.execute(
         update(invitation)
@@ -83,8 +81,8 @@ async def accept_invitation(
     tells nothing to those it was not made for.
     """
     found = await _open_invitation(work, keys, token)
-    email = await work.scalar(select(app_user.c.email).where(app_user.c.id == principal.user_id))
-    if found is None or email is None or email.lower() != found.email:
+    user = await find_user(work, principal.user_id)
+    if found is None or user is None or (user.email or "").lower() != found.email:
         raise NotFoundError("invitation")
     await work.execute(
         update(invitation).where(invitation.c.id == found.id).values(accepted_at=work.now)
@@ -100,25 +98,12 @@ async def accept_invitation(
 async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Invitation | None:
     return await work.first(
         select(invitation)
-        .join(workspace, workspace.c.id == invitation.c.workspace_id)
+        .join(*live_workspace_of(invitation))
         .where(
             invitation.c.digest.in_(keys.digests(token.encode("utf-8", "replace"))),
             invitation.c.expires_at > work.now,
-            workspace.c.deleted_at.is_(None),
             *_OPEN,
         )
         .with_for_update(of=invitation),
         of=Invitation,
     )
-
-
-async def _is_member(work: UnitOfWork, workspace_id: Id, email: str) -> bool:
-    member = (
-        select(workspace_member.c.user_id)
-        .join(app_user, app_user.c.id == workspace_member.c.user_id)
-        .where(
-            workspace_member.c.workspace_id == workspace_id, func.lower(app_user.c.email) == email
-        )
-        .limit(1)
-    )
-    return await work.first(member) is not None

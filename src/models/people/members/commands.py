@@ -8,7 +8,8 @@ from models.people.members.handlers import member_removed
 from models.people.members.queries import get_member
 from models.people.members.rules import check_role_given, check_touched
 from models.people.members.shapes import MemberBody, RemovedMember, UpdateMember
-from models.people.workspaces.tables import workspace, workspace_member
+from models.people.workspaces.commands import lock_members
+from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
@@ -59,10 +60,8 @@ async def remove_member(work: UnitOfWork, actor: Actor, user_id: Id) -> RemovedM
 
 
 async def _held(work: UnitOfWork, actor: Actor, user_id: Id) -> Role:
-    """The member's role; changes of members wait for each other at their workspace."""
-    await work.execute(
-        select(workspace.c.id).where(workspace.c.id == actor.workspace_id).with_for_update()
-    )
+    """The member's role, until the end of the transaction."""
+    await lock_members(work, actor.workspace_id)
     role = await work.scalar(
         select(workspace_member.c.role).where(
             workspace_member.c.workspace_id == actor.workspace_id,

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, func, literal, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.members.shapes import MemberBody, MemberList
-from models.people.users.tables import app_user
+from models.people.users.joins import USER, user_of
 from models.people.workspaces.tables import WorkspaceMember, workspace, workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -41,8 +41,8 @@ async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberB
 def members_of(workspace_id: Id) -> Select[Any]:
     """The members of a workspace with what their identity provider says of them."""
     return (
-        select(workspace_member, app_user.c.email, app_user.c.name)
-        .join(app_user, app_user.c.id == workspace_member.c.user_id)
+        select(workspace_member, USER.email, USER.name)
+        .join(*user_of(workspace_member.c.user_id))
         .where(workspace_member.c.workspace_id == workspace_id)
     )
 
@@ -69,6 +69,12 @@ async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]
     """The users among these who are no members of the workspace."""
     rows = await work.rows(members_among(workspace_id, user_ids))
     return set(user_ids) - {row.user_id for row in rows}
+
+
+async def has_address(work: UnitOfWork, workspace_id: Id, email: str) -> bool:
+    """True when a member of the workspace has this e-mail address, in lower case."""
+    theirs = members_of(workspace_id).where(func.lower(USER.email) == email).limit(1)
+    return await work.first(theirs) is not None
 
 
 async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | None:

@@ -10,7 +10,7 @@ from models.core.pagination import PageRequest
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import Release, ReleaseList, ReleaseState, WhatsNew
 from models.people.release_notices.tables import ReleaseNotice, release_notice, release_watermark
-from models.people.users.tables import app_user
+from models.people.users.joins import USER, of_user
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 
@@ -77,11 +77,11 @@ async def list_releases(
 
 async def _state_row(work: UnitOfWork, principal: Principal, channel: ReleaseChannel) -> _StateRow:
     mark = release_watermark.c
-    own = and_(mark.user_id == app_user.c.id, mark.channel == channel.value)
+    own = and_(mark.user_id == USER.id, mark.channel == channel.value)
     row = await work.first(
-        select(app_user.c.created_at, mark.release_id, mark.number)
-        .outerjoin(release_watermark, own)
-        .where(app_user.c.id == principal.user_id),
+        of_user(principal.user_id, USER.created_at, mark.release_id, mark.number).outerjoin(
+            release_watermark, own
+        ),
         of=_StateRow,
     )
     if row is None:

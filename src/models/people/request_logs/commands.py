@@ -1,16 +1,15 @@
 """Writing the request log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic_core import to_json
-from sqlalchemy import Text, bindparam, cast, column, delete, func, insert, or_, select, update
+from sqlalchemy import Text, bindparam, cast, column, delete, func, insert, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
 from models.core.purging import MAX_ROWS
-from models.people.api_keys.tables import api_key
 from models.people.request_logs.tables import request_log
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -46,15 +45,6 @@ async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
     """Write a batch of rows."""
     if entries:
         await work.execute(_APPEND, {"entries": to_json(entries).decode()})
-
-
-async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:
-    """Set `lastUsedAt`, never backwards."""
-    for key_id, moment in used.items():
-        older = or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
-        await work.execute(
-            update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)
-        )
 
 
 async def purge_request_logs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:

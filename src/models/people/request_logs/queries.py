@@ -8,7 +8,7 @@ from sqlalchemy import Select, func, select, true
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.people.api_keys.tables import api_key
+from models.people.api_keys.queries import user_of_key
 from models.people.request_logs.shapes import AuditEntryBody, AuditLog, RequestLogBody
 from models.people.request_logs.tables import IS_CHANGE, RequestLog, request_log
 from runtime.database import UnitOfWork
@@ -28,13 +28,9 @@ async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[
 async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> AuditLog:
     """The calls that changed something in the workspace, or tried to, newest first."""
     columns = request_log.c
-    changes = (
-        select(
-            request_log,
-            func.coalesce(api_key.c.bound_user_id, columns.principal_id).label("user_id"),
-        )
-        .outerjoin(api_key, api_key.c.id == columns.api_key_id)
-        .where(columns.workspace_id == actor.workspace_id, IS_CHANGE)
+    user_id = func.coalesce(user_of_key(columns.api_key_id), columns.principal_id)
+    changes = select(request_log, user_id.label("user_id")).where(
+        columns.workspace_id == actor.workspace_id, IS_CHANGE
     )
     shown = await page.descending(work, changes, columns.created_at, columns.id, of=RequestLog)
     return AuditLog(

@@ -69,6 +69,13 @@ async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
     return DeletedWorkspace(id=actor.workspace_id)
 
 
+async def lock_members(work: UnitOfWork, workspace_id: Id) -> None:
+    """Have other changes of the members of a workspace wait for this one, at its row."""
+    await work.execute(
+        select(workspace.c.id).where(workspace.c.id == workspace_id).with_for_update()
+    )
+
+
 async def add_member(work: UnitOfWork, workspace_id: Id, user_id: Id, role: Role) -> None:
     """Make a user a member, or change what they are."""
     statement = upsert(workspace_member).values(
