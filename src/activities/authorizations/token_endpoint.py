@@ -12,7 +12,6 @@ from models.sources.authorizations.rules import (
     credentials_of,
     oauth_client,
 )
-from models.sources.authorizations.tables import OAuthAuthorization
 from models.sources.connections.providers import ProviderName
 from runtime.clock import utc_now
 from runtime.crypto import KeyRing
@@ -45,14 +44,12 @@ class TokenEndpoint:
         self._outbound = outbound
         self._client = client
 
-    async def exchange(
-        self, found: OAuthAuthorization, secrets: Mapping[str, str]
-    ) -> dict[str, str]:
+    async def exchange(self, redirect_uri: str, secrets: Mapping[str, str]) -> dict[str, str]:
         """The credentials for a code. Raises NotAcceptedError and UnansweredError."""
         grant = {
             "grant_type": "authorization_code",
             "code": secrets["code"],
-            "redirect_uri": found.redirect_uri,
+            "redirect_uri": redirect_uri,
             "code_verifier": secrets["verifier"],
         }
         return await self._tokens(grant, {})

@@ -11,7 +11,7 @@ from pathlib import Path
 from activities.sources.fetchers import Wanted
 from activities.sources.fetching import FORMATS, Fetched
 from activities.sources.stored import copied, file_at
-from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.configs import read_options
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
@@ -19,12 +19,12 @@ from runtime.database import Database
 from runtime.object_store import ObjectStore
 
 
-def page_key(run: DataSourceRun, page: int) -> str:
+def page_key(run: SourceRunRow, page: int) -> str:
     """The object of a fetched page."""
     return f"data-source-runs/{run.workspace_id}/{run.id}/{page}"
 
 
-def wanted_by(run: DataSourceRun) -> Wanted:
+def wanted_by(run: SourceRunRow) -> Wanted:
     """The source of a run, as it is fetched for who asked for it."""
     mapping, keys = run.plan["fields"], run.plan["keyFields"]
     return Wanted(
@@ -46,7 +46,7 @@ def read_options_of(wanted: Wanted, fetched: Fetched) -> ReadOptions:
     return replace(options, query=wanted.config["query"], params=wanted.config["params"])
 
 
-def fetched_by(run: DataSourceRun) -> Fetched:
+def fetched_by(run: SourceRunRow) -> Fetched:
     """The part of a run's source that has been fetched."""
     return Fetched(**run.progress.get("fetched", {}))
 
@@ -71,7 +71,7 @@ def bytes_in(directory: Path) -> int:
 
 
 async def input_files(
-    database: Database, store: ObjectStore, run: DataSourceRun, directory: Path
+    database: Database, store: ObjectStore, run: SourceRunRow, directory: Path
 ) -> Sequence[Path]:
     """The files of a run in a directory. Raises SourceProblem when one is gone."""
     config = run.plan["config"]

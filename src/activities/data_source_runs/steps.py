@@ -33,8 +33,8 @@ from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
-from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.options import MAX_SHEETS
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -71,7 +71,7 @@ class DataSourceRunActivities:
                 return StepReply(CLOSED, counts)
         return StepReply(CONTINUE, counts)
 
-    async def _fetch(self, run: DataSourceRun, wanted: Wanted, counts: dict[str, int]) -> bool:
+    async def _fetch(self, run: SourceRunRow, wanted: Wanted, counts: dict[str, int]) -> bool:
         """Fetch the source. True when it says that it has not changed, and the run has ended so."""
         done = fetched_by(run)
         async with self._database.transaction() as work:
@@ -109,7 +109,7 @@ class DataSourceRunActivities:
             await conditions.end_unchanged(work, run, last)
         return True
 
-    async def _received(self, run: DataSourceRun, count: int) -> None:
+    async def _received(self, run: SourceRunRow, count: int) -> None:
         await self._progress(run, received=count, stage=Stage.FETCH.value)
 
     @activity.defn(name="stage_rows")
@@ -132,7 +132,7 @@ class DataSourceRunActivities:
                     await self._stage(run, table, counts)
         return StepReply(CONTINUE, counts)
 
-    async def _stage(self, run: DataSourceRun, table: Reading, counts: dict[str, int]) -> None:
+    async def _stage(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> None:
         progress = await self._ready_to_stage(run)
         known = run.plan["fields"]
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
@@ -174,12 +174,12 @@ class DataSourceRunActivities:
             mapping=[one.model_dump(mode="json", by_alias=True) for one in mapping],
         )
 
-    async def _read(self, run: DataSourceRun) -> int:
+    async def _read(self, run: SourceRunRow) -> int:
         async with self._database.transaction() as work:
             read: int = (await staging.find_run(work, run.id)).progress.get("read", 0)
             return read
 
-    async def _ready_to_stage(self, run: DataSourceRun) -> JsonObject:
+    async def _ready_to_stage(self, run: SourceRunRow) -> JsonObject:
         """The progress to go on from: from the beginning when PostgreSQL lost what was staged."""
         async with self._database.transaction() as work:
             held = await staging.hold_run(work, run.id)
@@ -213,7 +213,7 @@ class DataSourceRunActivities:
         await self._remove_pages(closed)
         return StepReply(CLOSED, counts)
 
-    async def _apply(self, run: DataSourceRun) -> JsonObject:
+    async def _apply(self, run: SourceRunRow) -> JsonObject:
         async with self._database.transaction() as work:
             stats = await execution.apply_run(work, await staging.find_run(work, run.id))
             inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)
@@ -230,12 +230,12 @@ class DataSourceRunActivities:
         await self._remove_pages(run)
         return run.status
 
-    async def _progress(self, run: DataSourceRun, **changed: Any) -> None:
+    async def _progress(self, run: SourceRunRow, **changed: Any) -> None:
         async with self._database.transaction() as work:
             if not await staging.record_progress(work, run.id, **changed):
                 raise endings.RunOverError
 
-    async def _remove_pages(self, run: DataSourceRun) -> None:
+    async def _remove_pages(self, run: SourceRunRow) -> None:
         # One page may have been kept whose progress was not.
         for page in range(run.progress.get("pages", 0) + 1):
             await self._store.delete(page_key(run, page))
@@ -243,7 +243,7 @@ class DataSourceRunActivities:
     @asynccontextmanager
     async def _attempt(
         self, run_id: str, counts: Mapping[str, int]
-    ) -> AsyncIterator[DataSourceRun | None]:
+    ) -> AsyncIterator[SourceRunRow | None]:
         """One attempt of a step: problems that remain end the run, others are tried again."""
         async with heartbeats(counts):
             async with self._database.transaction() as work:
@@ -277,7 +277,7 @@ class DataSourceRunActivities:
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
 
 
-def _suggested(run: DataSourceRun, described: JsonObject) -> list[JsonObject]:
+def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
     """The mapping in which every column fills the field it suggests."""
     return [
         {

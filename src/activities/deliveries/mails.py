@@ -4,8 +4,8 @@ from typing_extensions import override
 
 from activities.deliveries.channels import Channel
 from activities.deliveries.notices import UNWANTED, wanted_notification
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import Answer, DeliveryStatus
-from models.messages.deliveries.tables import Delivery
 from models.people.users.queries import find_user
 from runtime.database import UnitOfWork
 from runtime.outbound.mail import Mail, MailClient, MailRefusedError
@@ -27,7 +27,7 @@ class MailChannel(Channel[Mail]):
         self._client = client
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: Delivery) -> Mail | Answer:
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Mail | Answer:
         if self._client is None:
             return NOT_CONFIGURED
         wanted = await wanted_notification(work, delivery.subject_id)

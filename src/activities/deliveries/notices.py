@@ -3,7 +3,7 @@
 from models.core.base import Id
 from models.messages.deliveries.rules import Answer, DeliveryStatus
 from models.messages.notifications.queries import find_notification
-from models.messages.notifications.tables import Notification
+from models.messages.notifications.rows import NotificationRow
 from models.people.members.queries import role_of
 from runtime.database import UnitOfWork
 
@@ -14,7 +14,7 @@ UNWANTED = Answer(
 )
 
 
-async def wanted_notification(work: UnitOfWork, notification_id: Id) -> Notification | None:
+async def wanted_notification(work: UnitOfWork, notification_id: Id) -> NotificationRow | None:
     """The notification, unless it is read by now or its user is no member any more."""
     found = await find_notification(work, notification_id)
     if found is None or found.read_at is not None:

@@ -7,8 +7,8 @@ from typing_extensions import override
 from activities.deliveries.channels import Channel
 from activities.deliveries.notices import UNWANTED, wanted_notification
 from activities.deliveries.push.messages import DEAD_TOKEN, Push, Pusher, shown
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import Answer, DeliveryStatus
-from models.messages.deliveries.tables import Delivery
 from models.messages.push_devices.commands import forget_device
 from models.messages.push_devices.queries import find_device, token_of
 from models.messages.push_devices.rules import PushProvider
@@ -38,7 +38,7 @@ class PushChannel(Channel[Push]):
         self._pushers = pushers
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: Delivery) -> Push | Answer:
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Push | Answer:
         device = await find_device(work, delivery.target_id)
         if device is None:
             return REVOKED
@@ -60,6 +60,6 @@ class PushChannel(Channel[Push]):
         return await self._pushers[parcel.provider].push(parcel)
 
     @override
-    async def settle(self, work: UnitOfWork, delivery: Delivery, answer: Answer) -> None:
+    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
         if answer.code == DEAD_TOKEN:
             await forget_device(work, delivery.target_id)

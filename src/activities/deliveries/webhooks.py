@@ -4,8 +4,8 @@ from typing_extensions import override
 
 from activities.deliveries.channels import Channel
 from activities.webhook_calls import Receiver, WebhookCall
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import Answer, DeliveryStatus
-from models.messages.deliveries.tables import Delivery
 from models.messages.webhook_endpoints import health
 from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
 from models.messages.webhook_endpoints.rules import DISABLED, GONE, DisabledReason
@@ -22,7 +22,7 @@ class WebhookChannel(Channel[WebhookCall]):
         self._keys = keys
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: Delivery) -> WebhookCall | Answer:
+    async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> WebhookCall | Answer:
         endpoint = await existing_endpoint(work, delivery.workspace_id, delivery.target_id)
         if endpoint is None or not endpoint.enabled:
             return DISABLED
@@ -46,7 +46,7 @@ class WebhookChannel(Channel[WebhookCall]):
         )
 
     @override
-    async def settle(self, work: UnitOfWork, delivery: Delivery, answer: Answer) -> None:
+    async def settle(self, work: UnitOfWork, delivery: DeliveryRow, answer: Answer) -> None:
         if answer is DISABLED:
             return
         if answer.end is DeliveryStatus.DELIVERED:

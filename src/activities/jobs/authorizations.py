@@ -12,7 +12,7 @@ from activities.open_transactions import keep_open
 from models.core.base import JsonObject
 from models.messages.jobs.commands import forget_input
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.authorizations.commands import (
     complete_authorization,
     find_authorization,
@@ -34,7 +34,7 @@ class Exchanges(Chunks):
         self._endpoints = endpoints
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         if job.progress:
             return None
         found = await find_authorization(work, job.workspace_id, job.subject_id)
@@ -43,7 +43,7 @@ class Exchanges(Chunks):
         endpoint = self._endpoints.of(ProviderName(found.provider))
         try:
             secrets = open_secrets(self._endpoints.keys, found)
-            credentials = await keep_open(work, endpoint.exchange(found, secrets))
+            credentials = await keep_open(work, endpoint.exchange(found.redirect_uri, secrets))
         except (NotAcceptedError, UnreadableError):
             raise ValidationError.at(
                 "code", "The provider does not accept it: it was used, or is too old. Start again."
@@ -55,11 +55,11 @@ class Exchanges(Chunks):
         return {"connectionId": str(made)}
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         await forget_authorization(work, job.workspace_id, job.subject_id)
         return True
 
@@ -75,7 +75,7 @@ class Revocations(Chunks):
         self._endpoints = endpoints
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         try:
             credentials = open_revocation(self._endpoints.keys, job.id, job.input)
         except UnreadableError:
@@ -92,6 +92,6 @@ class Revocations(Chunks):
         return None
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         await forget_input(work, job.id)
         return True

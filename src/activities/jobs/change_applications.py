@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.workspace.changes.commands.application import apply_next, stop_applying
 from runtime.callable_urls import saving_by
 from runtime.crypto import KeyRing
@@ -20,11 +20,11 @@ class ChangeApplications(Chunks):
         self._policy = policy
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         with saving_by(self._policy):
             return await apply_next(work, job, self._keys)
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         await stop_applying(work, job)
         return True

@@ -5,7 +5,7 @@ from typing_extensions import override
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.database_copies.commands.steps import CHUNK, copy_chunk, remove_chunk
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 
 
@@ -16,9 +16,9 @@ class DatabaseCopies(Chunks):
         self._size = size
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         return await copy_chunk(work, job, self._size)
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         return await remove_chunk(work, job, self._size)

@@ -18,7 +18,7 @@ from models.data.record_exports.commands import record_export
 from models.data.record_exports.queries import read_rows
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
 from runtime.object_store import ObjectStore
@@ -43,7 +43,7 @@ class Exports(Chunks):
         self._part = part
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         progress = job.progress or {"parts": 0, "count": 0, "position": None, "whole": False}
         try:
             if "fileId" in progress:
@@ -56,16 +56,16 @@ class Exports(Chunks):
             raise StoreAwayError from error
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return {"fileId": job.progress["fileId"]}
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         # One part may have been written whose progress was not.
         await self._remove(job, job.progress.get("parts", 0) + 1)
         return True
 
-    async def _gather(self, work: UnitOfWork, job: Job, progress: JsonObject) -> JsonObject:
+    async def _gather(self, work: UnitOfWork, job: JobRow, progress: JsonObject) -> JsonObject:
         after = dict(progress)
 
         async def lines() -> AsyncIterator[bytes]:
@@ -81,7 +81,7 @@ class Exports(Chunks):
         _check_size(job, after["count"])
         return {**after, "parts": progress["parts"] + 1}
 
-    async def _write(self, work: UnitOfWork, job: Job, parts: int) -> Any:
+    async def _write(self, work: UnitOfWork, job: JobRow, parts: int) -> Any:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
             await keep_open(work, self._fetch(job, parts, source))
@@ -94,18 +94,18 @@ class Exports(Chunks):
             size = await keep_open(work, self._store.put(_file_key(job), _pieces(target)))
             return await record_export(work, job, _file_key(job), size, digest)
 
-    async def _fetch(self, job: Job, parts: int, target: Path) -> None:
+    async def _fetch(self, job: JobRow, parts: int, target: Path) -> None:
         with await asyncio.to_thread(target.open, "wb") as file:
             for part in range(parts):
                 async for piece in self._store.get(_part_key(job, part)):
                     await asyncio.to_thread(file.write, piece)
 
-    async def _remove(self, job: Job, parts: int) -> None:
+    async def _remove(self, job: JobRow, parts: int) -> None:
         for part in range(parts):
             await self._store.delete(_part_key(job, part))
 
 
-def _check_size(job: Job, records: int) -> None:
+def _check_size(job: JobRow, records: int) -> None:
     if records > MAX_RECORDS:
         raise UnsupportedError(
             f"An export holds at most {MAX_RECORDS:,} records. Narrow it with a filter."
@@ -117,11 +117,11 @@ def _check_size(job: Job, records: int) -> None:
         )
 
 
-def _part_key(job: Job, part: int) -> str:
+def _part_key(job: JobRow, part: int) -> str:
     return f"exports/{job.workspace_id}/{job.id}/{part}"
 
 
-def _file_key(job: Job) -> str:
+def _file_key(job: JobRow) -> str:
     return f"files/{job.workspace_id}/{job.id}"
 
 

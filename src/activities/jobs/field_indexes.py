@@ -5,7 +5,7 @@ from typing_extensions import override
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.records.commands.index_building import abandon_index, build_index
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 
 
@@ -13,10 +13,10 @@ class FieldIndexes(Chunks):
     """Name the index, fill it record by record, open it to queries."""
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         return await build_index(work, job)
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         await abandon_index(work, job.id, job.workspace_id)
         return True

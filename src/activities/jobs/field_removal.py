@@ -5,7 +5,7 @@ from typing_extensions import override
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.databases.commands.removal import remove_chunk
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 
 
@@ -13,5 +13,5 @@ class FieldRemoval(Chunks):
     """Values nobody sees any more; when the last is gone, another field may have the key."""
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         return await remove_chunk(work, job)

@@ -7,7 +7,7 @@ from activities.providers.adapter import ProblemKind, ProviderProblem
 from activities.providers.calls import Providers, asked, refusal_for
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.external_resources.rules.forms import NoFormError
 from models.sources.external_resources.rules.names import shown_name
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
@@ -25,7 +25,7 @@ class FormImports(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
         actor = await job_actor(work, job)
         opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         named = ProviderResource.model_validate(job.input["resource"])
@@ -44,5 +44,5 @@ class FormImports(Chunks):
         job.progress.update(await create_from(work, actor, title, form))
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress

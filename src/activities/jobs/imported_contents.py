@@ -20,8 +20,8 @@ from models.content.files.rules import Content, file_name, media_type
 from models.core.base import JsonObject
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.rules import HTML_TYPES, MARKDOWN_TYPES, PAGE_TYPES, essence
-from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.object_store import ObjectStore
 
 AT_ONCE = 8
@@ -41,7 +41,7 @@ class Fetched:
 
 
 async def fetch_contents(
-    opened: Opened, rows: Sequence[ImportedResourceRow], store: ObjectStore, directory: Path
+    opened: Opened, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
 ) -> list[Fetched]:
     """The contents of resources, in their order.
 
@@ -50,7 +50,7 @@ async def fetch_contents(
     """
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(row: ImportedResourceRow) -> Fetched | ProviderProblem:
+    async def one(row: ImportedRow) -> Fetched | ProviderProblem:
         """A problem is a value, so that it does not cancel what is asked for beside it."""
         async with gate:
             try:
@@ -69,9 +69,7 @@ async def fetch_contents(
     return contents
 
 
-async def _fetch(
-    opened: Opened, row: ImportedResourceRow, store: ObjectStore, path: Path
-) -> Fetched:
+async def _fetch(opened: Opened, row: ImportedRow, store: ObjectStore, path: Path) -> Fetched:
     resource = ProviderResource.model_validate(
         {
             "externalType": row.external_type,

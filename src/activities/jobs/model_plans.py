@@ -15,7 +15,7 @@ from models.core.base import JsonObject
 from models.core.pagination import page_request
 from models.data.databases.queries import list_databases
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.workspace.changes.rules.operations import check_operations
 from models.workspace.changes.shapes import MAX_OPERATIONS, Operation
 from models.workspace.model_settings.queries import open_endpoint
@@ -39,17 +39,17 @@ class WorkspaceDrafts(Chunks):
         self._model = model
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
         plan = await self._asked(work, job)
         if plan is None:
             plan = draft_by_rules(job.input["description"], job.input["locale"])
         job.progress.update(plan.model_dump(mode="json", by_alias=True))
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _asked(self, work: UnitOfWork, job: Job) -> StarterPlan | None:
+    async def _asked(self, work: UnitOfWork, job: JobRow) -> StarterPlan | None:
         endpoint = await open_endpoint(work, self._keys, job.workspace_id)
         if endpoint is None:
             return None
@@ -69,7 +69,7 @@ class ChangePlans(Chunks):
         self._model = model
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         operations = await self._asked(work, actor, job)
         if operations:
@@ -79,7 +79,7 @@ class ChangePlans(Chunks):
             await propose_by_rules(work, actor, self._keys, job.id, instruction, title)
         return None
 
-    async def _asked(self, work: UnitOfWork, actor: Actor, job: Job) -> Sequence[Operation]:
+    async def _asked(self, work: UnitOfWork, actor: Actor, job: JobRow) -> Sequence[Operation]:
         endpoint = await open_endpoint(work, self._keys, job.workspace_id)
         if endpoint is None:
             return ()

@@ -20,12 +20,12 @@ from activities.providers.calls import Opened, Providers, asked, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.mounts.commands import syncs
 from models.sources.mounts.commands.syncs import ListedFolder
+from models.sources.mounts.rows import MountRow
 from models.sources.mounts.rules import INTERRUPTED, MAX_ENTRIES
-from models.sources.mounts.tables import Mount
 from runtime.database import UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -47,7 +47,7 @@ class MountSyncs(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         try:
             if not job.progress:
@@ -57,16 +57,16 @@ class MountSyncs(Chunks):
             try_later_or_refuse(problem)
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         """Note why a mount is not whole; what was mounted stays."""
         await syncs.note_failure(work, _mount_id(job), job.id, job.error or INTERRUPTED)
         return True
 
-    async def _begin(self, work: UnitOfWork, job: Job, actor: Actor) -> JsonObject | None:
+    async def _begin(self, work: UnitOfWork, job: JobRow, actor: Actor) -> JsonObject | None:
         place = job.input["place"]
         if place is not None:
             return await self._place(work, job, actor, place)
@@ -85,7 +85,7 @@ class MountSyncs(Chunks):
         return await self._described(work, job, root, opened, resource)
 
     async def _place(
-        self, work: UnitOfWork, job: Job, actor: Actor, place: JsonObject
+        self, work: UnitOfWork, job: JobRow, actor: Actor, place: JsonObject
     ) -> JsonObject | None:
         opened = await self._providers.open(work, actor, Id(place["connectionId"]))
         named = ProviderResource.model_validate(place["resource"])
@@ -98,7 +98,12 @@ class MountSyncs(Chunks):
         return await self._described(work, job, root, opened, resource)
 
     async def _described(
-        self, work: UnitOfWork, job: Job, root: Mount, opened: Opened, resource: ProviderResource
+        self,
+        work: UnitOfWork,
+        job: JobRow,
+        root: MountRow,
+        opened: Opened,
+        resource: ProviderResource,
     ) -> JsonObject | None:
         """End here where nothing is below the resource, or nothing has changed there."""
         found = Watched(None)
@@ -120,7 +125,7 @@ class MountSyncs(Chunks):
             "pages": 0,
         }
 
-    async def _list(self, work: UnitOfWork, job: Job, actor: Actor) -> JsonObject | None:
+    async def _list(self, work: UnitOfWork, job: JobRow, actor: Actor) -> JsonObject | None:
         root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
         if root is None or root.connection_id is None:
             return None
@@ -144,8 +149,8 @@ class MountSyncs(Chunks):
         }
 
     async def _folders(
-        self, work: UnitOfWork, root: Mount, progress: JsonObject
-    ) -> Sequence[Mount]:
+        self, work: UnitOfWork, root: MountRow, progress: JsonObject
+    ) -> Sequence[MountRow]:
         """The folders to list next; the one whose pages go on is the first of them."""
         if progress["folder"] == str(root.id):
             return [root]
@@ -155,7 +160,7 @@ class MountSyncs(Chunks):
 
 
 async def _listings(
-    opened: Opened, root: Mount, folders: Sequence[Mount], progress: JsonObject
+    opened: Opened, root: MountRow, folders: Sequence[MountRow], progress: JsonObject
 ) -> list[ListedFolder]:
     """The provider's listings below folders, until the chunk has taken long enough."""
     ends, found, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
@@ -173,7 +178,7 @@ async def _listings(
     return found
 
 
-async def _pages(opened: Opened, root: Mount, listing: ListedFolder) -> int:
+async def _pages(opened: Opened, root: MountRow, listing: ListedFolder) -> int:
     """List on; gives how many pages came."""
     asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
     adapter = opened.adapter
@@ -193,11 +198,11 @@ async def _pages(opened: Opened, root: Mount, listing: ListedFolder) -> int:
     return len(found.pages())
 
 
-def _mount_id(job: Job) -> Id:
+def _mount_id(job: JobRow) -> Id:
     return Id(job.progress.get("mountId") or job.input["mountId"])
 
 
-def _done(job: Job, mount_id: Id) -> JsonObject | None:
+def _done(job: JobRow, mount_id: Id) -> JsonObject | None:
     """Nothing is left to do; the job remembers its mount."""
     job.progress["mountId"] = str(mount_id)
     return None

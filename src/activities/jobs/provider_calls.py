@@ -15,7 +15,7 @@ from activities.providers.adapter import (
 from activities.providers.calls import Opened, Providers, asked, refusal_for
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.external_resources.rules.resources import ProviderResource, ReadFormat
 from models.sources.provider_calls.mirror import mirror, mirrored, question_digest
 from models.sources.provider_calls.rules import CallKind
@@ -30,17 +30,17 @@ class ProviderCalls(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
         try:
             job.progress.update(await self._answer(work, job))
         except ProviderProblem as problem:
             raise refusal_for(problem) from problem
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _answer(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def _answer(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         actor = await job_actor(work, job)
         opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         question: JsonObject = job.input["question"]

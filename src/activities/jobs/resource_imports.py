@@ -18,15 +18,15 @@ from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports import databases, native, rows
 from models.sources.resource_imports.commands import find_root
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.outcomes import Outcome, PartCounts
 from models.sources.resource_imports.pages import make_page
+from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, imported_kind
-from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
 from runtime.fault_injection import FaultPoint, inject_fault
@@ -54,7 +54,7 @@ class ResourceImports(Chunks):
         self._store = store
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         seen = not job.input.get("configured", False)
         connection_id = Id(job.input["connectionId"])
@@ -67,11 +67,11 @@ class ResourceImports(Chunks):
             try_later_or_refuse(problem)
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
     async def _go_on(
-        self, work: UnitOfWork, job: Job, actor: Actor, opened: Opened
+        self, work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened
     ) -> JsonObject | None:
         run = _Import(work, job, actor, opened)
         if job.progress["folder"] is not None:
@@ -86,7 +86,7 @@ class ResourceImports(Chunks):
             return await run.contents(batch, self._store, directory)
 
 
-async def _begin(work: UnitOfWork, job: Job, actor: Actor, opened: Opened) -> JsonObject:
+async def _begin(work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened) -> JsonObject:
     named = ProviderResource.model_validate(job.input["resource"])
     resource = await asked(work, opened.adapter.describe(opened.access, named))
     kind = imported_kind(resource)
@@ -113,7 +113,7 @@ async def _begin(work: UnitOfWork, job: Job, actor: Actor, opened: Opened) -> Js
     }
 
 
-def _check_kind(job: Job, kind: ImportedKind) -> None:
+def _check_kind(job: JobRow, kind: ImportedKind) -> None:
     if kind.value not in job.input["kinds"]:
         raise UnsupportedError(f"The credential may not write what this becomes: a {kind.value}.")
 
@@ -121,7 +121,7 @@ def _check_kind(job: Job, kind: ImportedKind) -> None:
 class _Import:
     """One chunk of an import."""
 
-    def __init__(self, work: UnitOfWork, job: Job, actor: Actor, opened: Opened) -> None:
+    def __init__(self, work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened) -> None:
         self._work = work
         self._job = job
         self._actor = actor
@@ -134,7 +134,7 @@ class _Import:
         self._parents: dict[Id | None, Id | None] = {}
         """The items that the transaction has found below which rows have theirs."""
 
-    async def begin_folder(self, row: ImportedResourceRow) -> JsonObject:
+    async def begin_folder(self, row: ImportedRow) -> JsonObject:
         """Make the folder; what is in it is listed next, unless people deleted it."""
         outcome = await native.make_folder(self._work, self._actor, row, await self._parent_of(row))
         self._count(outcome)
@@ -177,10 +177,10 @@ class _Import:
         return found, cursor
 
     async def contents(
-        self, batch: list[ImportedResourceRow], store: ObjectStore, directory: Path
+        self, batch: list[ImportedRow], store: ObjectStore, directory: Path
     ) -> JsonObject:
         """Import what is no folder; what is asked for is asked for side by side."""
-        wanted: list[ImportedResourceRow] = []
+        wanted: list[ImportedRow] = []
         for row in batch:
             if row.kind not in self._job.input["kinds"]:
                 await self._drop(row, f"The credential may not write a {row.kind}.")
@@ -201,7 +201,7 @@ class _Import:
         inject_fault(FaultPoint.AFTER_CONTENTS_BEFORE_COMMIT, self._job.id)
         return self._progress
 
-    async def _content(self, row: ImportedResourceRow, fetched: Fetched) -> None:
+    async def _content(self, row: ImportedRow, fetched: Fetched) -> None:
         if fetched.problem is not None:
             await self._drop(row, fetched.problem)
             return
@@ -222,7 +222,7 @@ class _Import:
         else:
             self._count(outcome, "blocks", parts)
 
-    async def _table(self, row: ImportedResourceRow) -> None:
+    async def _table(self, row: ImportedRow) -> None:
         try:
             parent = await self._parent_of(row)
             async with self._work.savepoint():
@@ -240,7 +240,7 @@ class _Import:
                 self._count(done[0], "rows", done[1])
                 await self._sheets(row)
 
-    async def _sheets(self, row: ImportedResourceRow) -> None:
+    async def _sheets(self, row: ImportedRow) -> None:
         """The other sheets of a workbook are to be imported, too, each into its own database."""
         if row.kind != ImportedKind.DATABASE or row.sheet_name is not None:
             return
@@ -248,7 +248,7 @@ class _Import:
         room = max(MAX_ENTRIES - await rows.count_rows(self._work, row.root_id), 0)
         await rows.record_sheets(self._work, row, named[:room])
 
-    async def _await_runs(self, tables: list[ImportedResourceRow]) -> None:
+    async def _await_runs(self, tables: list[ImportedRow]) -> None:
         """Look for the ends of runs that an earlier chunk accepted, for a while."""
         waiting = [row for row in tables if row.run_id is not None]
         ends = time.monotonic() + RUN_SECONDS
@@ -258,7 +258,7 @@ class _Import:
                 return
             await asyncio.sleep(0.1)
 
-    async def _parent_of(self, row: ImportedResourceRow) -> Id | None:
+    async def _parent_of(self, row: ImportedRow) -> Id | None:
         """The item below which a new one is made. Raises what `check_parent` raises."""
         if row.parent_id not in self._parents:
             parent = await self._item_above(row)
@@ -269,7 +269,7 @@ class _Import:
             self._parents[row.parent_id] = parent
         return self._parents[row.parent_id]
 
-    async def _item_above(self, row: ImportedResourceRow) -> Id | None:
+    async def _item_above(self, row: ImportedRow) -> Id | None:
         if row.parent_id is None:
             parent = self._job.input["parentItemId"]
             return None if parent is None else Id(parent)
@@ -278,7 +278,7 @@ class _Import:
         return above.item_id
 
     async def _drop(
-        self, row: ImportedResourceRow, reason: str, error: PlatformError | None = None
+        self, row: ImportedRow, reason: str, error: PlatformError | None = None
     ) -> None:
         """Leave a resource out; the one that was asked for refuses the whole import."""
         if row.id == row.root_id:

@@ -12,7 +12,7 @@ from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
 from activities.sources.stored import file_at
 from models.core.base import JsonObject
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import SourceProblem
@@ -33,7 +33,7 @@ class SourcePreviews(Chunks):
         self._fetchers = fetchers
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         if "rows" in job.progress:
             return None
         try:
@@ -42,10 +42,10 @@ class SourcePreviews(Chunks):
             raise ValidationError(problem.message) from problem
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _read(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def _read(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
         wanted = Wanted(job.workspace_id, job.actor_user_id, kind, config)
         fetched = Fetched()

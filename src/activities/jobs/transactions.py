@@ -10,8 +10,8 @@ from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import Job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.families import Family
@@ -24,19 +24,19 @@ class Chunks(ABC):
     """The work of one family of jobs."""
 
     @abstractmethod
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         """Do the chunk that `job.progress` points at.
 
         Gives the progress from which the next chunk goes on, or None when this was the last one
         and `result` may be asked. Raises `PlatformError` for what no repetition can mend.
         """
 
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         """The facts a finished job is remembered by; small."""
         del work, job
         return {}
 
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         """Take back a part of what a failed job did; True when nothing is left to take back."""
         del work, job
         return True
@@ -73,7 +73,7 @@ class JobActivities:
                 await record_failure(work, job.id, error.message, error.code)
                 return FAILED
 
-    async def _chunk(self, work: UnitOfWork, job: Job) -> str:
+    async def _chunk(self, work: UnitOfWork, job: JobRow) -> str:
         chunks = self._families[Family(job.family)]
         progress = await chunks.advance(work, job)
         if progress is not None:

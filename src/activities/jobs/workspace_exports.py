@@ -12,7 +12,7 @@ from activities.jobs.transactions import Chunks
 from activities.open_transactions import keep_open
 from models.core.base import Id, JsonObject
 from models.core.bundles.kinds import BundleKind
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.people.workspaces.shapes import WorkspaceBody
 from models.workspace.bundles.archives.writing import ZipWriter
 from models.workspace.bundles.exporting import blobs_of, next_database, read_lines
@@ -64,7 +64,7 @@ class WorkspaceExports(Chunks):
         self._page = page
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
         progress = _Progress(**job.progress)
         try:
             exported = await exported_workspace(work, job)
@@ -82,17 +82,17 @@ class WorkspaceExports(Chunks):
             raise StoreAwayError from error
 
     @override
-    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         made: JsonObject = job.progress["made"]
         return made
 
     @override
-    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+    async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
         # Some parts may have been written whose progress was not.
         await self._remove(job, job.progress.get("parts", 0) + 2 * PARTS)
         return True
 
-    async def _gather(self, work: UnitOfWork, job: Job, at: _Progress) -> None:
+    async def _gather(self, work: UnitOfWork, job: JobRow, at: _Progress) -> None:
         """Write the next part, and go on to what follows it."""
         kind = KINDS[at.kind]
         database_id = None
@@ -116,7 +116,7 @@ class WorkspaceExports(Chunks):
             at.kind += 1
 
     async def _note_blobs(
-        self, work: UnitOfWork, job: Job, kind: BundleKind, lines: list[bytes], at: _Progress
+        self, work: UnitOfWork, job: JobRow, kind: BundleKind, lines: list[bytes], at: _Progress
     ) -> None:
         """Remember where the bytes of files are."""
         if kind.blobs:
@@ -124,14 +124,14 @@ class WorkspaceExports(Chunks):
             found = await blobs_of(work, job.workspace_id, kind, ids)
             at.blobs.append(await self._put(job, at, [to_json(one) for one in found]))
 
-    async def _put(self, job: Job, at: _Progress, lines: list[bytes]) -> int:
+    async def _put(self, job: JobRow, at: _Progress, lines: list[bytes]) -> int:
         number = at.parts
         await self._store.put(_part_key(job, number), _once(b"\n".join(lines) + b"\n"))
         at.parts += 1
         return number
 
     async def _write(
-        self, work: UnitOfWork, job: Job, exported: WorkspaceBody, at: _Progress
+        self, work: UnitOfWork, job: JobRow, exported: WorkspaceBody, at: _Progress
     ) -> JsonObject:
         writer = ZipWriter()
         pieces = self._pieces(writer, job, exported, at)
@@ -140,7 +140,7 @@ class WorkspaceExports(Chunks):
         return {"objectKey": _file_key(job), "sha256": writer.digest.hex(), "bytes": size}
 
     async def _pieces(
-        self, writer: ZipWriter, job: Job, exported: WorkspaceBody, at: _Progress
+        self, writer: ZipWriter, job: JobRow, exported: WorkspaceBody, at: _Progress
     ) -> AsyncIterator[bytes]:
         """The bytes of the bundle."""
         where = home(job.workspace_id)
@@ -162,7 +162,7 @@ class WorkspaceExports(Chunks):
             yield piece
         yield writer.close()
 
-    async def _blobs(self, writer: ZipWriter, job: Job, at: _Progress) -> AsyncIterator[bytes]:
+    async def _blobs(self, writer: ZipWriter, job: JobRow, at: _Progress) -> AsyncIterator[bytes]:
         """The bytes of files, each once."""
         for number in at.blobs:
             noted = b"".join([piece async for piece in self._store.get(_part_key(job, number))])
@@ -177,12 +177,12 @@ class WorkspaceExports(Chunks):
                 async for piece in writer.add(path, content, packed=False):
                     yield piece
 
-    async def _parts(self, job: Job, parts: list[int]) -> AsyncIterator[bytes]:
+    async def _parts(self, job: JobRow, parts: list[int]) -> AsyncIterator[bytes]:
         for number in parts:
             async for piece in self._store.get(_part_key(job, number)):
                 yield piece
 
-    async def _remove(self, job: Job, parts: int) -> None:
+    async def _remove(self, job: JobRow, parts: int) -> None:
         for number in range(parts):
             await self._store.delete(_part_key(job, number))
 
@@ -191,9 +191,9 @@ async def _once(text: bytes) -> AsyncIterator[bytes]:
     yield text
 
 
-def _part_key(job: Job, number: int) -> str:
+def _part_key(job: JobRow, number: int) -> str:
     return f"exports/{job.workspace_id}/{job.id}/{number}"
 
 
-def _file_key(job: Job) -> str:
+def _file_key(job: JobRow) -> str:
     return f"files/{job.workspace_id}/{job.id}"

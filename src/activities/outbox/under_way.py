@@ -19,8 +19,9 @@ from sqlalchemy import (
     update,
 )
 
+from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.automation.automation_runs.tables import automation_run
 from models.core.lifecycle.commands import WorkTable, executed_tables
 from models.tables import metadata
 from runtime.outbox import Intent

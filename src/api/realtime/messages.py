@@ -6,8 +6,8 @@ from fastapi.sse import format_sse_event
 from pydantic_core import to_json
 
 from models.core.base import JsonObject
+from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.shapes import event_body
-from models.messages.workspace_events.tables import WorkspaceEvent
 
 _FINAL_TEXT = 0x81
 
@@ -25,7 +25,7 @@ class Message:
         return cls(to_json(body))
 
     @classmethod
-    def event(cls, row: WorkspaceEvent) -> "Message":
+    def event(cls, row: EventRow) -> "Message":
         """An event, as the list of events shows it."""
         return cls(event_body(row).model_dump_json(by_alias=True).encode(), row.seq)
 

@@ -23,8 +23,9 @@ from activities.parts import Parts
 from models.automation.action_runs.acceptance import start_request
 from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import abandon
+from models.automation.action_runs.lifecycle import ACTION_RUNS
 from models.automation.action_runs.rules import ActionRunStatus
-from models.automation.action_runs.tables import ACTION_RUNS, action_run
+from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id

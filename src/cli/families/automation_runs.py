@@ -32,9 +32,10 @@ from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs import deadlocks, execution, slots, suspension
 from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.start_intents import append_restart, append_starts
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue

@@ -17,18 +17,19 @@ from activities.maintenance.families import (
 from activities.parts import Parts
 from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.endings import abandon_run
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, family_of
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue
 from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
 from workflows.data_source_runs.spreadsheet_import import SpreadsheetImport
 
 
-class DataSourceRuns(WorkFamily[DataSourceRun]):
+class DataSourceRuns(WorkFamily[SourceRunRow]):
     """Refreshes of data sources and imports of spreadsheets."""
 
-    name, kind, row = "data_source_runs", DATA_SOURCE_RUNS, DataSourceRun
+    name, kind, row = "data_source_runs", DATA_SOURCE_RUNS, SourceRunRow
     workflows: ClassVar = {
         Family.DATA_SOURCE_REFRESH: DataSourceRefresh,
         Family.SPREADSHEET_IMPORT: SpreadsheetImport,
@@ -43,15 +44,15 @@ class DataSourceRuns(WorkFamily[DataSourceRun]):
         }
 
     @override
-    def workflow_id(self, row: DataSourceRun) -> str:
+    def workflow_id(self, row: SourceRunRow) -> str:
         return family_of(row.data_source_id).workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: DataSourceRun, found: Execution | None) -> None:
+    async def restart(self, work: UnitOfWork, row: SourceRunRow, found: Execution | None) -> None:
         await start_run(work, row, next_restart(found))
 
     @override
-    async def close(self, context: SweepContext, row: DataSourceRun, end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: SourceRunRow, end: AbnormalEnd) -> bool:
         cancelled = end.kind is EndKind.CANCELLED
         status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
         async with context.database.transaction() as work:

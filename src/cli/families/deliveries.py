@@ -26,9 +26,10 @@ from activities.parts import Parts
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.messages.deliveries.commands import close_execution, request_of
+from models.messages.deliveries.lifecycle import DELIVERIES
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.starts import expire_deliveries
-from models.messages.deliveries.tables import DELIVERIES, delivery
+from models.messages.deliveries.tables import delivery
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue
 from workflows.deliveries.delivery import Delivery

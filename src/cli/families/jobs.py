@@ -21,8 +21,9 @@ from activities.parts import Parts
 from cli.families.job_families import JOB_FAMILIES, chunks_of
 from models.core.base import Id
 from models.messages.jobs.commands import hold_job, record_failure, start_job
+from models.messages.jobs.lifecycle import JOBS
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import JOBS, job
+from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue
 

@@ -27,8 +27,9 @@ from models.workspace.legacy_imports.commands.executions import (
     workflow_id,
 )
 from models.workspace.legacy_imports.commands.steps import abandon
+from models.workspace.legacy_imports.lifecycle import LEGACY_IMPORTS
 from models.workspace.legacy_imports.rules import WAITING
-from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
+from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue
 from workflows.legacy_imports.import_workspace import ImportWorkspace

@@ -21,7 +21,8 @@ from activities.parts import Parts
 from activities.time_entries.timers import TimerActivities
 from models.data.time_entries.commands.ending import give_up, start_again
 from models.data.time_entries.commands.writes import signal_execution
-from models.data.time_entries.tables import TIME_ENTRIES, time_entry
+from models.data.time_entries.lifecycle import TIME_ENTRIES
+from models.data.time_entries.tables import time_entry
 from runtime.database import UnitOfWork
 from runtime.families import Family, Queue
 from workflows.time_entries.timer_due import TimerDue

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from models.core.base import Id
 from models.messages.deliveries.rules import Answer, DeliveryStatus
-from models.messages.notifications.tables import Notification
+from models.messages.notifications.rows import NotificationRow
 from models.messages.push_devices.rules import PushProvider
 
 TITLE_BYTES, BODY_BYTES = 400, 1_600
@@ -37,7 +37,7 @@ class Pusher(Protocol):
         """Hand a push to the provider. Raises OutboundError when there is no answer."""
 
 
-def shown(notification: Notification) -> tuple[str, str, dict[str, str]]:
+def shown(notification: NotificationRow) -> tuple[str, str, dict[str, str]]:
     """The title, the body and the data of a notification as devices get them."""
     ids = {
         "notificationId": notification.id,

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import insert
 
+from models.automation.action_runs.lifecycle import ACTION_RUNS
 from models.automation.action_runs.rules import StepStatus, plan_of
-from models.automation.action_runs.tables import ACTION_RUNS, action_step
+from models.automation.action_runs.tables import action_step
 from models.automation.actions.queries import ActionRow, find_action
 from models.automation.actions.rules.configs import ActionKind
 from models.core.access.rules import Actor

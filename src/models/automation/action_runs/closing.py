@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import case, select, update
 
+from models.automation.action_runs.lifecycle import ACTION_RUNS
 from models.automation.action_runs.rules import OPEN_STEP, ActionRunStatus, StepStatus
-from models.automation.action_runs.tables import ACTION_RUNS, action_run, action_step
+from models.automation.action_runs.tables import action_run, action_step
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork

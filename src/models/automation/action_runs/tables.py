@@ -14,10 +14,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.action_runs.rules import RUN_LIFECYCLE, ActionRunStatus, StepStatus
+from models.automation.action_runs.rules import ActionRunStatus, StepStatus
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
-from runtime.families import Family
 from runtime.schema import Timestamp, one_of, table_of
 
 
@@ -101,10 +99,4 @@ class ActionStep(SQLModel, table=True):
 
 
 action_run = table_of(ActionRun)
-ACTION_RUNS = WorkTable(
-    action_run,
-    RUN_LIFECYCLE,
-    accepted="started_at",
-    family=Family.ACTION_RUN,
-)
 action_step = table_of(ActionStep)

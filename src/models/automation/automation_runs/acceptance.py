@@ -8,9 +8,10 @@ from sqlalchemy import bindparam
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
 from models.automation.automation_runs.canaries import drawn_version
+from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.start_intents import start_intent
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
+from models.automation.automation_runs.tables import AutomationRun, automation_run
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject

@@ -18,6 +18,7 @@ from models.automation.automations.tables import automation, automation_version
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import moment
+from models.people.experiments.rows import ExperimentRow
 from models.people.experiments.rules import (
     AssignmentUnit,
     Counts,
@@ -25,7 +26,6 @@ from models.people.experiments.rules import (
     Variant,
     draw,
 )
-from models.people.experiments.tables import Experiment
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
@@ -101,7 +101,7 @@ class AutomationVersions:
                     f"variants.{place}.id", "The automation never published such a version."
                 )
 
-    async def changed(self, work: UnitOfWork, row: Experiment) -> None:
+    async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:
         """Write the experiment to its automation while it may run, and take it away after."""
         theirs = automation.c.canary["experimentId"].as_string() == str(row.id)
         gone = update(automation).where(automation.c.canary.is_not(None), theirs)
@@ -114,7 +114,7 @@ class AutomationVersions:
         await work.execute(this.values(canary=_canary(row)))
 
     async def counts(
-        self, work: UnitOfWork, rows: Sequence[Experiment]
+        self, work: UnitOfWork, rows: Sequence[ExperimentRow]
     ) -> Mapping[tuple[str, str], Counts]:
         """Counts of the runs of the experiments by version: all, succeeded, failed."""
         named = _run.options[OPTION].as_string()
@@ -142,7 +142,7 @@ class AutomationVersions:
         }
 
 
-def _canary(row: Experiment) -> JsonObject:
+def _canary(row: ExperimentRow) -> JsonObject:
     return {
         "experimentId": str(row.id),
         "allocation": row.allocation,

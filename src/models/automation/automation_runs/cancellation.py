@@ -8,9 +8,10 @@ from sqlalchemy import Select, func, select
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.handlers import runs_ended
+from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from runtime.clock import utc_now

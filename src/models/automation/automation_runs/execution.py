@@ -12,6 +12,7 @@ from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, func, literal, sel
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import end_effects, slots
+from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.outputs import FIRST_RESPONSE, LEAF_OUTPUTS, within_limit
 from models.automation.automation_runs.plans import read_reused
@@ -27,7 +28,7 @@ from models.automation.automation_runs.run_header import (
     load_outputs,
     read_header,
 )
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork, Work

@@ -7,10 +7,8 @@ from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstrain
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RUN_LIFECYCLE
+from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
-from runtime.families import Family
 from runtime.schema import Timestamp, listed, table_of
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
@@ -175,7 +173,6 @@ class SuspendedExecution(SQLModel, table=True):
 
 
 automation_run = table_of(AutomationRun)
-AUTOMATION_RUNS = WorkTable(automation_run, RUN_LIFECYCLE, family=Family.AUTOMATION_RUN)
 node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
 suspended_execution = table_of(SuspendedExecution)

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Select, and_, or_, select
 
-from models.content.files.queries import placing
 from models.content.files.rules import file_name, media_type
 from models.content.files.tables import file
+from models.content.items.joins import placing
 from models.content.items.tables import item
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row

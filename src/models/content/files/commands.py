@@ -18,12 +18,13 @@ from sqlalchemy import (
     update,
 )
 
-from models.content.files.queries import as_stored_file, placing, stored_file
+from models.content.files.queries import as_stored_file, stored_file
+from models.content.files.rows import FileRow
 from models.content.files.rules import Content, file_name
 from models.content.files.shapes import StoredFile
-from models.content.files.tables import File, file
+from models.content.files.tables import file
 from models.content.items.commands import trash_item
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, item_placing, placing
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -84,7 +85,7 @@ async def register_private_file(
 
 async def _insert(
     work: UnitOfWork, content: Content, file_id: Id, workspace_id: Id, user_id: Id, *, private: bool
-) -> File:
+) -> FileRow:
     values = {
         "id": file_id,
         "workspace_id": workspace_id,
@@ -97,7 +98,7 @@ async def _insert(
         "created_by_user_id": user_id,
         "created_at": work.now,
     }
-    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=File)
+    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=FileRow)
     return row
 
 
@@ -127,7 +128,7 @@ async def lock_unplaced(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
     """
     this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
     await work.execute(select(file.c.id).where(*this).with_for_update())
-    if await work.scalar(select(item.c.id).join(file, placing(file)).where(*this)) is not None:
+    if await work.scalar(select(ITEM.id).join(file, placing(file)).where(*this)) is not None:
         raise ConflictError("The file has an item already. Duplicate that item instead.")
 
 
@@ -188,11 +189,11 @@ async def purge_files(
 def _old(before: datetime) -> CompoundSelect[Any]:
     """The ids of files to purge, each part found by its own index."""
     old = file.alias("old")
-    placed = select(item.c.id).where(placing(old))
+    placed = select(ITEM.id).where(placing(old))
     forgotten = (old.c.private, old.c.created_at < before, ~placed.exists())
     return union_all(
         select(old.c.id).where(old.c.deleted_at < before),
-        select(old.c.id).join(item, placing(old)).where(item.c.deleted_at < before),
+        select(old.c.id).join(*item_placing(old)).where(ITEM.deleted_at < before),
         select(old.c.id).where(*forgotten),
     )
 

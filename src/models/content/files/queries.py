@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
-    ColumnElement,
-    FromClause,
     Select,
     Uuid,
     and_,
@@ -18,12 +16,12 @@ from sqlalchemy import (
     select,
 )
 
+from models.content.files.rows import FileRow
 from models.content.files.rules import AssetClaim, answered_claim, download_url, read_asset_token
 from models.content.files.shapes import StoredFile, StoredFileList
-from models.content.files.tables import File, file
+from models.content.files.tables import file
+from models.content.items.joins import ITEM, item_placing, placing
 from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.rules import ItemKind
-from models.content.items.tables import item
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level, Scope
 from models.core.base import Id
@@ -34,24 +32,14 @@ from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
-
-def placing(placed: FromClause) -> ColumnElement[bool]:
-    """The condition of the item that places a file."""
-    return and_(
-        item.c.workspace_id == placed.c.workspace_id,
-        item.c.kind == ItemKind.FILE.value,
-        item.c.target_id == placed.c.id,
-    )
-
-
 _WHERE = PreparedStatement(
     select(
         file.c.workspace_id,
         file.c.created_by_user_id,
         file.c.private,
-        item.c.id.label("item_id"),
+        ITEM.id.label("item_id"),
     )
-    .outerjoin(item, placing(file))
+    .outerjoin(*item_placing(file))
     .where(
         file.c.id == bindparam("id", type_=Uuid),
         file.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
@@ -86,7 +74,7 @@ async def visible(
     return await _placed(work, [found.workspace_id], resource_id, user_id)
 
 
-async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> File:
+async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> FileRow:
     """A file whose content the actor may read. Raises `DeniedError`, `NotFoundError`."""
     if Scope.FILES_READ not in actor.scopes:
         raise DeniedError("Reading a file needs the scope files:read.")
@@ -101,13 +89,13 @@ async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> File:
 
 async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: KeyRing) -> StoredFile:
     """A file, whether or not its item is in the trash. Raises `NotFoundError`."""
-    found = await work.first(_files(workspace_id).where(file.c.id == file_id), of=File)
+    found = await work.first(_files(workspace_id).where(file.c.id == file_id), of=FileRow)
     if found is None:
         raise NotFoundError("file")
     return as_stored_file(found, keys, work.now)
 
 
-def as_stored_file(row: File, keys: KeyRing, now: datetime) -> StoredFile:
+def as_stored_file(row: FileRow, keys: KeyRing, now: datetime) -> StoredFile:
     """A row of the table as the interface shows it; its URL lasts a day from `now`."""
     return StoredFile(
         file_id=row.id,
@@ -119,22 +107,22 @@ def as_stored_file(row: File, keys: KeyRing, now: datetime) -> StoredFile:
     )
 
 
-async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> File | None:
+async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> FileRow | None:
     """A file outside the trash."""
-    return await work.first(_files(workspace_id).where(file.c.id == file_id), of=File)
+    return await work.first(_files(workspace_id).where(file.c.id == file_id), of=FileRow)
 
 
-async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> File:
+async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileRow:
     """The file that an item places. Raises `NotFoundError`."""
     found = await work.first(
         select(file)
-        .join(item, placing(file))
+        .join(*item_placing(file))
         .where(
             file.c.workspace_id == workspace_id,
             file.c.deleted_at.is_(None),
-            item.c.id == item_id,
+            ITEM.id == item_id,
         ),
-        of=File,
+        of=FileRow,
     )
     if found is None:
         raise NotFoundError("file")
@@ -144,7 +132,7 @@ async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> File:
 def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
     """The ids of the files among these that no item hides from the actor."""
     closed = select(closed_items(actor).c.id)
-    hidden = select(item.c.id).where(placing(file), item.c.id.in_(closed))
+    hidden = select(ITEM.id).where(placing(file), ITEM.id.in_(closed))
     return _files_among(actor.workspace_id, file_ids).where(~hidden.exists())
 
 
@@ -153,8 +141,8 @@ def seen_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
 
     A file without an item is at the root of its workspace.
     """
-    places = select(item.c.id).where(placing(file))
-    open_place = places.where(item.c.id.not_in(select(closed_items(actor).c.id))).exists()
+    places = select(ITEM.id).where(placing(file))
+    open_place = places.where(ITEM.id.not_in(select(closed_items(actor).c.id))).exists()
     seen = or_(open_place, ~places.exists()) if actor.level >= Level.VIEW else open_place
     return _files_among(actor.workspace_id, file_ids).where(seen)
 
@@ -175,14 +163,14 @@ def _files_among(workspace_id: Id, file_ids: Sequence[Id]) -> Select[Any]:
 
 async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> StoredFileList:
     """The files the actor sees, newest first."""
-    places = select(item.c.id).where(placing(file))
-    opened = places.where(item.c.id.not_in(select(closed_items(actor).c.id)))
+    places = select(ITEM.id).where(placing(file))
+    opened = places.where(ITEM.id.not_in(select(closed_items(actor).c.id)))
     own = file.c.created_by_user_id == actor.user_id
     shared = and_(literal(actor.level >= Level.VIEW), file.c.private.is_(False))
     seen = or_(literal(actor.role in MANAGERS), shared, own)
     at_root = and_(seen, ~places.exists())
     statement = _files(actor.workspace_id).where(or_(opened.exists(), at_root))
-    shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=File)
+    shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=FileRow)
     return StoredFileList(
         files=[as_stored_file(row, page.keys, work.now) for row in shown.items], cursor=shown.cursor
     )
@@ -212,9 +200,9 @@ class AssetRow(Protocol):
 
 
 _ASSET = PreparedStatement(
-    select(file, item.c.id.label("item_id"))
+    select(file, ITEM.id.label("item_id"))
     .join(*live_workspace_of(file))
-    .outerjoin(item, placing(file))
+    .outerjoin(*item_placing(file))
     .where(
         file.c.id == bindparam("id", type_=Uuid),
         file.c.deleted_at.is_(None),

@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, FromClause, Update, func, insert, select, 
 from models.content.items.handlers import kinds_with_handlers, placement_changed
 from models.content.items.locks import own_tree, share_tree
 from models.content.items.queries import placement
+from models.content.items.rows import ItemRow
 from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
 from models.content.items.shapes import MoveItem
-from models.content.items.tables import ItemRow, item
+from models.content.items.tables import item
 from models.content.items.tree import live, subtree, way_up
 from models.core.access.rules import Actor, Level
 from models.core.base import Id

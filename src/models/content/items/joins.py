@@ -4,11 +4,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, FromClause, Select, and_, select
 
+from models.content.items.rules import ItemKind
 from models.content.items.tables import item
 from models.core.base import Id
 
 ITEM = item.c
-"""The columns of items that `live_items`, `live_item_of` and `queries.placed` select."""
+"""The columns of items in the statements that this module and `queries` begin."""
 
 
 def live_item_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
@@ -22,6 +23,20 @@ def live_item_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
         item.c.deleted_at.is_(None),
     )
     return item, live_item
+
+
+def placing(file: FromClause) -> ColumnElement[bool]:
+    """The condition of the item that places a file, in the trash or not."""
+    return and_(
+        item.c.workspace_id == file.c.workspace_id,
+        item.c.kind == ItemKind.FILE.value,
+        item.c.target_id == file.c.id,
+    )
+
+
+def item_placing(file: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to that item: `select(…).outerjoin(*item_placing(file))`."""
+    return item, placing(file)
 
 
 def live_items(workspace_id: Id, *columns: ColumnElement[Any]) -> Select[Any]:

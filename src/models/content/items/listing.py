@@ -5,9 +5,10 @@ from typing import Literal
 from sqlalchemy import ColumnElement, select
 
 from models.content.items.queries import closed_items, item_detail, placement
+from models.content.items.rows import ItemRow
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemList
-from models.content.items.tables import ItemRow, item
+from models.content.items.tables import item
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest

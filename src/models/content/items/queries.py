@@ -22,9 +22,10 @@ from sqlalchemy import (
     select,
 )
 
+from models.content.items.rows import ItemRow
 from models.content.items.rules import TRASH_DAYS, AccessMode
 from models.content.items.shapes import ItemDetail
-from models.content.items.tables import ItemRow, item, item_grant
+from models.content.items.tables import item, item_grant
 from models.content.items.tree import live, subtree
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level
@@ -212,6 +213,15 @@ def sees_items(actor: Actor, *item_ids: ColumnElement[Any]) -> ColumnElement[boo
     """The condition that this member sees the items in these columns; null is always seen."""
     closed = select(closed_items(actor).c.id)
     return and_(*(or_(item_id.is_(None), item_id.not_in(closed)) for item_id in item_ids))
+
+
+def seen_items(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of the items among these that the actor sees."""
+    return select(item.c.id).where(
+        item.c.workspace_id == actor.workspace_id,
+        item.c.id == func.any(ids),
+        sees_items(actor, item.c.id),
+    )
 
 
 async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -> Sequence[ItemRow]:

@@ -1,7 +1,7 @@
 """The tables of items, and of the grants that say who sees them."""
 
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -10,27 +10,6 @@ from sqlmodel import Field, SQLModel
 from models.content.items.rules import AccessMode, ItemKind
 from models.core.base import Id
 from runtime.schema import Timestamp, one_of, table_of
-
-
-class ItemRow(Protocol):
-    """A row of the table; its `metadata` cannot be an attribute of that name in `Item`."""
-
-    id: Id
-    workspace_id: Id
-    parent_item_id: Id | None
-    kind: str
-    target_id: Id | None
-    title: str
-    icon: str | None
-    color: str | None
-    position: float
-    archived: bool
-    access_mode: str
-    metadata: dict[str, Any]
-    created_at: datetime
-    updated_at: datetime
-    deleted_at: datetime | None
-    deleted_with: Id | None
 
 
 class Item(SQLModel, table=True):

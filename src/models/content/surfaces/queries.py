@@ -17,8 +17,8 @@ from sqlalchemy import (
     select,
 )
 
+from models.content.items.joins import ITEM
 from models.content.items.queries import PlacementOf, placed_items
-from models.content.items.tables import item
 from models.content.surfaces.rules.kinds import SurfaceKind, scope_on
 from models.content.surfaces.shapes import (
     BlockDetail,
@@ -54,7 +54,7 @@ def placement_of_surfaces(item_of_content: Callable[[Any], ColumnElement[Any]]) 
         surface.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
         surface.c.id == bindparam("id", type_=Uuid),
     )
-    return PlacementOf(placed_items().where(item.c.id == home.scalar_subquery()))
+    return PlacementOf(placed_items().where(ITEM.id == home.scalar_subquery()))
 
 
 _NESTED = block.alias("nested")

@@ -18,8 +18,7 @@ from sqlalchemy import (
 )
 
 from models.content.files.queries import unhidden_files
-from models.content.items.queries import sees_items
-from models.content.items.tables import item
+from models.content.items.queries import seen_items
 from models.content.surfaces.rules.references import Reference, references
 from models.content.surfaces.tables import block
 from models.core.access.rules import Actor
@@ -68,14 +67,6 @@ async def _named_already(
     return references([row.content for row in rows])
 
 
-def _items(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
-    return select(item.c.id).where(
-        item.c.workspace_id == actor.workspace_id,
-        item.c.id == func.any(ids),
-        sees_items(actor, item.c.id),
-    )
-
-
 def _users(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
     member = members_among(actor.workspace_id, ids).subquery()
     return select(member.c.user_id.label("id"))
@@ -92,7 +83,7 @@ def _blocks(actor: Actor, surface_id: Id, ids: Sequence[Id]) -> Select[Any]:
 Seen = Callable[[Actor, Sequence[Id]], Select[Any]]
 """Selects, as `id`, the ids among these that the actor sees."""
 
-_SEEN: dict[str, Seen] = {"item": _items, "file": unhidden_files, "user": _users}
+_SEEN: dict[str, Seen] = {"item": seen_items, "file": unhidden_files, "user": _users}
 
 
 def register_reference(noun: str, seen: Seen) -> None:

@@ -17,7 +17,7 @@ from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import through_its_view
 from models.messages.jobs.commands import accept_job
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -64,7 +64,7 @@ async def accept_export(
 
 
 async def record_export(
-    work: UnitOfWork, job: Job, object_key: str, size: int, sha256: bytes
+    work: UnitOfWork, job: JobRow, object_key: str, size: int, sha256: bytes
 ) -> Id:
     """Record the file of an export, private to its actor; the file's id is the export's."""
     label = await work.scalar(

@@ -21,8 +21,8 @@ from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
 from models.messages.jobs.queries import find_job, job_actor
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job
 from models.people.members.queries import members_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -42,7 +42,7 @@ class Rows:
     position: list[Any] | None
 
 
-async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) -> Rows:
+async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | None) -> Rows:
     """The next rows of an export, as its actor sees them now.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when they may not see it any
@@ -69,7 +69,7 @@ async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) 
     )
 
 
-async def _actor(work: UnitOfWork, job: Job) -> Actor:
+async def _actor(work: UnitOfWork, job: JobRow) -> Actor:
     """The one who asked, who must still see the database."""
     actor = await job_actor(work, job)
     if await database_level(work, actor, job.subject_id) < Level.VIEW:

@@ -8,11 +8,8 @@ from sqlalchemy.dialects.postgresql import BYTEA, TSTZMULTIRANGE
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
 from models.data.time_entries.rules.kinds import (
-    ENTRY_LIFECYCLE,
     OPEN_ENTRY,
-    TIMED_MODES,
     CompletedBy,
     EntryMode,
     EntrySound,
@@ -20,7 +17,6 @@ from models.data.time_entries.rules.kinds import (
     EntryStatus,
     TargetKind,
 )
-from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 
@@ -122,12 +118,3 @@ class TimeEntry(SQLModel, table=True):
 
 
 time_entry = table_of(TimeEntry)
-
-TIME_ENTRIES = WorkTable(
-    time_entry,
-    ENTRY_LIFECYCLE,
-    ended="closed_at",
-    # Others go on until somebody ends them.
-    executed=time_entry.c.mode.in_(TIMED_MODES),
-    family=Family.TIMER_DUE,
-)

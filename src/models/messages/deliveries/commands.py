@@ -8,6 +8,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.messages.deliveries.lifecycle import DELIVERIES
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import (
     Answer,
     DeliveryChannel,
@@ -15,7 +17,7 @@ from models.messages.deliveries.rules import (
     kept_for,
     next_pause,
 )
-from models.messages.deliveries.tables import DELIVERIES, WAITING, Delivery, delivery
+from models.messages.deliveries.tables import WAITING, delivery
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
@@ -72,17 +74,17 @@ def request_of(channel: DeliveryChannel, subject_id: Id, execution: int) -> outb
     }
 
 
-async def hold_delivery(work: UnitOfWork, delivery_id: Id) -> Delivery | None:
+async def hold_delivery(work: UnitOfWork, delivery_id: Id) -> DeliveryRow | None:
     """A delivery, locked; None when it is closed."""
-    return await lifecycle.hold(work, DELIVERIES, delivery_id, of=Delivery)
+    return await lifecycle.hold(work, DELIVERIES, delivery_id, of=DeliveryRow)
 
 
-def is_attempted_by(held: Delivery, execution: int) -> bool:
+def is_attempted_by(held: DeliveryRow, execution: int) -> bool:
     """Tell whether the execution of this number is the one that attempts an open delivery."""
     return held.executing and held.executions == execution
 
 
-async def begin_attempt(work: UnitOfWork, held: Delivery) -> int:
+async def begin_attempt(work: UnitOfWork, held: DeliveryRow) -> int:
     """Count an attempt of a held delivery; its number."""
     number = held.attempts + 1
     values = {"attempts": number, "next_attempt_at": None}
@@ -90,7 +92,7 @@ async def begin_attempt(work: UnitOfWork, held: Delivery) -> int:
     return number
 
 
-async def end_attempt(work: UnitOfWork, held: Delivery, answer: Answer) -> DeliveryStatus:
+async def end_attempt(work: UnitOfWork, held: DeliveryRow, answer: Answer) -> DeliveryStatus:
     """Write what the latest attempt came to; the status. What waits behind it may go on."""
     work.notify_workers = True
     facts: JsonObject = {
@@ -134,6 +136,17 @@ async def cancel_deliveries(
     ]
     await outbox.append_all(work, intents)
     return cancelled
+
+
+async def cancel_all_to(work: UnitOfWork, workspace_id: Id, target_id: Id) -> None:
+    """Cancel every open delivery to a target."""
+    pending = select(delivery.c.id).where(
+        delivery.c.workspace_id == workspace_id,
+        delivery.c.target_id == target_id,
+        delivery.c.status == DeliveryStatus.PENDING,
+    )
+    rows = await work.rows(pending.order_by(delivery.c.id))
+    await cancel_deliveries(work, workspace_id, [row.id for row in rows])
 
 
 async def give_up_waiting(

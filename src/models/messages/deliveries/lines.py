@@ -12,15 +12,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.base import Id
 from models.messages.deliveries import circuit
 from models.messages.deliveries.circuit import Circuit
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import LONGEST_PAUSE, Answer, DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.shapes import CircuitBody
-from models.messages.deliveries.tables import (
-    WAITING,
-    Delivery,
-    DeliveryLine,
-    delivery,
-    delivery_line,
-)
+from models.messages.deliveries.tables import WAITING, DeliveryLine, delivery, delivery_line
 from runtime.database import UnitOfWork
 
 MOST_RELEASED = 5
@@ -30,7 +25,7 @@ the schedule, which a receiver that comes and goes must not use up in minutes.""
 _line = delivery_line.c
 
 
-async def record_answer(work: UnitOfWork, held: Delivery, answer: Answer) -> None:
+async def record_answer(work: UnitOfWork, held: DeliveryRow, answer: Answer) -> None:
     """Write what an attempt means for the line, the last thing in its transaction.
 
     A delivery that nobody takes any more says nothing about the receiver.
@@ -56,7 +51,7 @@ async def record_answer(work: UnitOfWork, held: Delivery, answer: Answer) -> Non
         await work.execute(update(delivery_line).where(this).values(**asdict(after)))
 
 
-async def _release(work: UnitOfWork, held: Delivery) -> None:
+async def _release(work: UnitOfWork, held: DeliveryRow) -> None:
     """Let those go that failed while their receiver did, in their order."""
     waiting = (
         select(delivery.c.id)

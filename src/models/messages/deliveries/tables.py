@@ -8,14 +8,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
 from models.messages.deliveries.rules import (
-    DELIVERY_LIFECYCLE,
     OPEN_DELIVERY,
     DeliveryChannel,
     DeliveryStatus,
 )
-from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 _OPEN = f"status IN ({listed(OPEN_DELIVERY)})"
@@ -111,4 +108,3 @@ delivery_line = table_of(DeliveryLine)
 _PENDING = delivery.c.status == literal_column(listed(OPEN_DELIVERY))
 WAITING = _PENDING & ~delivery.c.executing
 EXECUTING = _PENDING & delivery.c.executing
-DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE, family=Family.DELIVERY)

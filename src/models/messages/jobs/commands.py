@@ -6,8 +6,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.work_bounds import require_place
+from models.messages.jobs.lifecycle import JOBS
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import JOBS, Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.outbox import AWAITED, StartRequest
@@ -82,13 +83,13 @@ async def start_job(  # the parts of a request
     await lifecycle.start(work, family, workspace_id, job_id, request, restarts)
 
 
-async def hold_job(work: UnitOfWork, job_id: Id) -> Job | None:
+async def hold_job(work: UnitOfWork, job_id: Id) -> JobRow | None:
     """The job, locked and marked as running; None when it is closed.
 
     Every chunk takes this lock first: a chunk executed twice at once waits, then goes on from the
     progress of the other.
     """
-    row = await lifecycle.hold(work, JOBS, job_id, of=Job)
+    row = await lifecycle.hold(work, JOBS, job_id, of=JobRow)
     if row is not None and row.status == JobStatus.QUEUED:
         await lifecycle.move(work, JOBS, job_id, JobStatus.RUNNING, started_at=work.now)
     return row
@@ -116,7 +117,7 @@ async def close_job(
     return bool(await lifecycle.finish(work, JOBS, [job_id], status, result=result))
 
 
-async def cancel_job(work: UnitOfWork, found: Job) -> None:
+async def cancel_job(work: UnitOfWork, found: JobRow) -> None:
     """Cancel an open job: at once before it begins, else when what it did is taken back."""
     this = JOBS.table.c.id == found.id, JOBS.table.c.status == JobStatus.QUEUED
     cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)

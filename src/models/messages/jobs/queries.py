@@ -6,8 +6,10 @@ from sqlalchemy import ColumnElement, Select, Uuid, bindparam, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
+from models.messages.jobs.lifecycle import JOBS
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import JOBS, Job, job
+from models.messages.jobs.tables import job
 from models.people.members.queries import role_of
 from runtime.database import UnitOfWork
 from runtime.errors import (
@@ -30,7 +32,7 @@ _JOB = PreparedStatement(
         job.c.id == bindparam("id", type_=Uuid),
         job.c.family == bindparam("family"),
     ),
-    Job,
+    JobRow,
 )
 
 
@@ -43,7 +45,7 @@ def jobs_of(workspace_id: Id, family: Family, *columns: ColumnElement[Any]) -> S
     return select(*columns).where(job.c.workspace_id == workspace_id, job.c.family == family.value)
 
 
-async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> Job:
+async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> JobRow:
     """One job of a family. Raises `NotFoundError`."""
     parameters = {"workspace_id": workspace_id, "id": job_id, "family": family.value}
     found = await _JOB.first(work, parameters)
@@ -52,10 +54,10 @@ async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: I
     return found
 
 
-async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> Job | None:
+async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
     """The oldest open job of a family of which a workspace has one at a time."""
     statement = jobs_of(workspace_id, family, *JOB).where(JOBS.is_open)
-    return await work.first(statement.order_by(job.c.id).limit(1), of=Job)
+    return await work.first(statement.order_by(job.c.id).limit(1), of=JobRow)
 
 
 async def succeeded_job(
@@ -66,7 +68,7 @@ async def succeeded_job(
     *,
     failed: str,
     in_progress: str | None,
-) -> Job | None:
+) -> JobRow | None:
     """A job that has succeeded, None while it is open.
 
     Raises `NotFoundError`, `ConflictError` with the job's error, or else `failed`, when it ended
@@ -82,7 +84,7 @@ async def succeeded_job(
     return None
 
 
-async def job_actor(work: UnitOfWork, job: Job) -> Actor:
+async def job_actor(work: UnitOfWork, job: JobRow) -> Actor:
     """The asker of a job (its row), with the rights they have now; the job writes in their name.
 
     Raises `DeniedError` for one who left the workspace.
@@ -99,7 +101,7 @@ async def job_actor(work: UnitOfWork, job: Job) -> Actor:
     )
 
 
-def refusal_of(job: Job) -> PlatformError | None:
+def refusal_of(job: JobRow) -> PlatformError | None:
     """The refusal of a job (its row), as it was raised; None for one that was lost."""
     for refusal in _REFUSALS:
         if refusal.code == job.error_code:

@@ -8,8 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
-from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
@@ -66,4 +65,3 @@ class Job(SQLModel, table=True):
 
 
 job = table_of(Job)
-JOBS = WorkTable(job, JOB_LIFECYCLE, family=job.c.family)

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 
 from models.core.access.rules import Principal
 from models.core.base import Id
@@ -10,7 +10,7 @@ from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.rules import Choices, NoticeChannel, wants
 from models.messages.notification_preferences.shapes import Channels, Preferences
 from models.messages.notification_preferences.tables import notification_preference
-from models.messages.push_devices.tables import push_device
+from models.messages.push_devices.queries import devices_of
 from runtime.database import UnitOfWork
 
 _preference = notification_preference.c
@@ -42,11 +42,9 @@ async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences
 def listeners(roles: Select[Any]) -> Select[Any]:
     """The `Listener` for each user whose `user_id` and `role` these rows hold."""
     users = roles.subquery()
-    devices = func.array_remove(func.array_agg(push_device.c.id), None).label("devices")
+    devices = devices_of(users.c.user_id).label("devices")
     return (
         select(users.c.user_id, users.c.role, _preference.choices, devices)
         .select_from(users)
         .outerjoin(notification_preference, _preference.user_id == users.c.user_id)
-        .outerjoin(push_device, push_device.c.user_id == users.c.user_id)
-        .group_by(users.c.user_id, users.c.role, _preference.choices)
     )

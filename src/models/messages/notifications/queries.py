@@ -9,8 +9,9 @@ from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
 from models.core.lines import of_each
 from models.core.pagination import PageRequest
+from models.messages.notifications.rows import NotificationRow
 from models.messages.notifications.shapes import NotificationBody, NotificationList
-from models.messages.notifications.tables import Notification, notification
+from models.messages.notifications.tables import notification
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 
@@ -57,14 +58,14 @@ async def list_notifications(
 
     statement = of_each(places, newest)
     order = statement.selected_columns
-    shown = await page.descending(work, statement, order.created_at, order.id, of=Notification)
+    shown = await page.descending(work, statement, order.created_at, order.id, of=NotificationRow)
     return NotificationList(
         notifications=[NotificationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,
     )
 
 
-async def find_notification(work: UnitOfWork, notification_id: Id) -> Notification | None:
+async def find_notification(work: UnitOfWork, notification_id: Id) -> NotificationRow | None:
     """A notification by its id, whoever it is for; its delivery reads it."""
     this = notification.c.id == notification_id
-    return await work.first(select(notification).where(this), of=Notification)
+    return await work.first(select(notification).where(this), of=NotificationRow)

@@ -1,6 +1,8 @@
 """Reading push devices."""
 
-from sqlalchemy import select
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Uuid, func, select
 
 from models.core.access.rules import Principal
 from models.core.base import Id
@@ -27,6 +29,12 @@ async def list_push_devices(
 async def find_device(work: UnitOfWork, device_id: Id) -> PushDevice | None:
     """A registration; None for one that was revoked."""
     return await work.first(select(push_device).where(push_device.c.id == device_id), of=PushDevice)
+
+
+def devices_of(user_id: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The ids of the registrations of the user that a column names, as an array."""
+    own = select(push_device.c.id).where(push_device.c.user_id == user_id)
+    return func.array(own.scalar_subquery(), type_=ARRAY(Uuid))
 
 
 def token_of(keys: KeyRing, device: PushDevice) -> str:

@@ -11,12 +11,11 @@ from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import (
     NewDelivery,
     accept_deliveries,
-    cancel_deliveries,
+    cancel_all_to,
     give_up_waiting,
 )
 from models.messages.deliveries.lines import forget_line, try_now
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
-from models.messages.deliveries.tables import delivery
 from models.messages.webhook_endpoints.queries import (
     delivery_body,
     endpoint_circuits,
@@ -140,13 +139,7 @@ async def delete_endpoint(
     """Delete an endpoint; what is on its way to it is cancelled. Raises NotFoundError."""
     # The deliveries first, as an attempt holds its own when it writes to the endpoint. One that is
     # made meanwhile finds no endpoint.
-    pending = select(delivery.c.id).where(
-        delivery.c.workspace_id == actor.workspace_id,
-        delivery.c.target_id == endpoint_id,
-        delivery.c.status == DeliveryStatus.PENDING,
-    )
-    waiting = [row.id for row in await work.rows(pending.order_by(delivery.c.id))]
-    await cancel_deliveries(work, actor.workspace_id, waiting)
+    await cancel_all_to(work, actor.workspace_id, endpoint_id)
     this = _endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id
     deleted = await work.execute(delete(webhook_endpoint).where(*this))
     if deleted.rowcount == 0:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, exists, func, select, update
+from sqlalchemy import Uuid, bindparam, func, select, update
 
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, end_unsent
-from models.messages.deliveries.rules import EXPIRED, OPEN_DELIVERY, DeliveryChannel
-from models.messages.deliveries.tables import delivery
+from models.messages.deliveries.queries import open_deliveries_to
+from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
-from models.messages.workspace_events.queries import events_between, head
+from models.messages.workspace_events.queries import events_between, has_grown, head
+from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.tables import WorkspaceEvent, workspace_event
 from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
 from runtime.prepared_statement import PreparedStatement
@@ -35,19 +35,13 @@ FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
 
-_event = workspace_event.c
-
 _BEHIND = PreparedStatement(
     select(_endpoint.workspace_id)
     .distinct()
     .where(
         _endpoint.enabled,
         _endpoint.workspace_id > bindparam("after", type_=Uuid),
-        exists().where(
-            _event.workspace_id == _endpoint.workspace_id,
-            _event.seq > _endpoint.log_position,
-            _event.audience_user_id.is_(None),
-        ),
+        has_grown(_endpoint.workspace_id, _endpoint.log_position),
     )
     .order_by(_endpoint.workspace_id)
     .limit(MOST_WORKSPACES)
@@ -71,7 +65,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
             _endpoint.workspace_id == workspace_id,
             _endpoint.enabled,
             _endpoint.log_position < until,
-            _has_room(),
+            open_deliveries_to(_endpoint.id, MOST_OPEN) < MOST_OPEN,
         )
         .order_by(_endpoint.id)
         .with_for_update(skip_locked=True)
@@ -110,12 +104,7 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EV
 
     Each becomes a delivery that failed, so that its loss is seen. To be called until it gives 0.
     """
-    old = exists().where(
-        _event.workspace_id == _endpoint.workspace_id,
-        _event.seq > _endpoint.log_position,
-        _event.at < before,
-        _event.audience_user_id.is_(None),
-    )
+    old = has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
     behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
     found = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
     if found is None:
@@ -134,19 +123,7 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EV
     return len(events)
 
 
-def _has_room() -> ColumnElement[bool]:
-    """True when fewer deliveries than MOST_OPEN are on their way to an endpoint."""
-    open_ones = (
-        select(delivery.c.id)
-        .where(delivery.c.target_id == _endpoint.id, delivery.c.status.in_(OPEN_DELIVERY))
-        .limit(MOST_OPEN)
-        .correlate(webhook_endpoint)
-        .subquery()
-    )
-    return select(func.count()).select_from(open_ones).scalar_subquery() < MOST_OPEN
-
-
-def payload_of(event: WorkspaceEvent) -> JsonObject:
+def payload_of(event: EventRow) -> JsonObject:
     """The body of a call about an event (Standard Webhooks: type, timestamp, data)."""
     actor = {"type": event.actor_type}
     if event.actor_user_id is not None:
@@ -161,12 +138,12 @@ def payload_of(event: WorkspaceEvent) -> JsonObject:
     }
 
 
-def _wants(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> bool:
+def _wants(endpoint: WebhookEndpoint, event: EventRow) -> bool:
     chosen = not endpoint.event_types or event.type in endpoint.event_types
     return chosen and event.seq > endpoint.log_position
 
 
-def _delivery(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> NewDelivery:
+def _delivery(endpoint: WebhookEndpoint, event: EventRow) -> NewDelivery:
     return NewDelivery(
         workspace_id=event.workspace_id,
         channel=DeliveryChannel.WEBHOOK,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Select, select, true
@@ -12,9 +13,10 @@ from models.core.base import Id
 from models.core.credentials import hidden_url
 from models.core.pagination import PageRequest
 from models.messages.deliveries.lines import circuits_of
+from models.messages.deliveries.queries import DELIVERY, deliveries_by
+from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.shapes import CircuitBody
-from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.webhook_endpoints.rules import secret_place
 from models.messages.webhook_endpoints.shapes import (
     WebhookDeliveryBody,
@@ -28,6 +30,7 @@ from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
 
 _endpoint = webhook_endpoint.c
+_calls = partial(deliveries_by, DeliveryChannel.WEBHOOK)
 
 visible = WorkspaceOf(webhook_endpoint.c.id)
 """The workspace of an endpoint, if it is among the workspaces that are asked for."""
@@ -111,15 +114,11 @@ async def list_deliveries(
     status: DeliveryStatus | None = None,
 ) -> WebhookDeliveryList:
     """The deliveries to an endpoint, newest first, and its circuit."""
-    sent = select(delivery).where(
-        delivery.c.workspace_id == actor.workspace_id,
-        delivery.c.target_id == endpoint_id,
-        delivery.c.channel == DeliveryChannel.WEBHOOK,
-    )
+    sent = _calls(actor.workspace_id, *DELIVERY).where(DELIVERY.target_id == endpoint_id)
     if status is not None:
-        sent = sent.where(delivery.c.status == status)
-    newest = (delivery.c.created_at, delivery.c.id)
-    shown = await page.descending(work, sent, *newest, of=Delivery)
+        sent = sent.where(DELIVERY.status == status)
+    newest = (DELIVERY.created_at, DELIVERY.id)
+    shown = await page.descending(work, sent, *newest, of=DeliveryRow)
     circuits = await endpoint_circuits(work, actor.workspace_id, [endpoint_id])
     return WebhookDeliveryList(
         circuit=circuits[endpoint_id],
@@ -130,21 +129,18 @@ async def list_deliveries(
 
 async def find_delivery(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id, delivery_id: Id
-) -> Delivery:
+) -> DeliveryRow:
     """A delivery to an endpoint. Raises NotFoundError."""
-    this = select(delivery).where(
-        delivery.c.workspace_id == workspace_id,
-        delivery.c.target_id == endpoint_id,
-        delivery.c.channel == DeliveryChannel.WEBHOOK,
-        delivery.c.id == delivery_id,
+    this = _calls(workspace_id, *DELIVERY).where(
+        DELIVERY.target_id == endpoint_id, DELIVERY.id == delivery_id
     )
-    row = await work.first(this, of=Delivery)
+    row = await work.first(this, of=DeliveryRow)
     if row is None:
         raise NotFoundError("delivery")
     return row
 
 
-def delivery_body(row: Delivery, actor: Actor) -> WebhookDeliveryBody:
+def delivery_body(row: DeliveryRow, actor: Actor) -> WebhookDeliveryBody:
     """A delivery as the wire shows it.
 
     An endpoint is told of what is hidden from some: what it was told is for members who see all.
@@ -189,9 +185,7 @@ def deliveries_since(
     workspace_id: Id, since: datetime, until: datetime | None = None
 ) -> Select[Any]:
     """The deliveries to endpoints of a workspace from one moment on, and before another."""
-    return select(delivery.c.id).where(
-        delivery.c.workspace_id == workspace_id,
-        delivery.c.channel == DeliveryChannel.WEBHOOK,
-        delivery.c.created_at >= since,
-        true() if until is None else delivery.c.created_at < until,
+    return _calls(workspace_id, DELIVERY.id).where(
+        DELIVERY.created_at >= since,
+        true() if until is None else DELIVERY.created_at < until,
     )

@@ -7,12 +7,28 @@ what is committed then, so both run in a unit of work for reads without a common
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, BigInteger, Text, Uuid, bindparam, column, func, or_, select
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Exists,
+    Text,
+    Uuid,
+    bindparam,
+    column,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+)
 
 from models.core.base import Id
-from models.messages.workspace_events.tables import WorkspaceEvent, workspace_event
+from models.messages.workspace_events.rows import EventRow
+from models.messages.workspace_events.tables import workspace_event
 from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
 
@@ -55,7 +71,7 @@ _BETWEEN = PreparedStatement(
     )
     .order_by(_event.seq)
     .limit(bindparam("most", type_=BigInteger)),
-    WorkspaceEvent,
+    EventRow,
 )
 
 
@@ -68,7 +84,7 @@ async def events_between(  # what and whose, from where to where
     types: Collection[str],
     user_ids: Collection[Id],
     most: int,
-) -> Sequence[WorkspaceEvent]:
+) -> Sequence[EventRow]:
     """The first events of these types in a part of a log that is whole, in their order.
 
     Of those for one user alone, the ones for these users. Who sees the items they are about is
@@ -105,6 +121,18 @@ async def end_of_next(work: Work, workspace_id: Id, after: int, until: int, *, m
     parameters = {"workspace_id": workspace_id, "after": after, "until": until, "most": most}
     (row,) = await _END_OF_NEXT.rows(work, parameters)
     return until if row.count < most else int(row.seq)
+
+
+def has_grown(
+    workspace_id: ColumnElement[Any], after: ColumnElement[Any], before: datetime | None = None
+) -> Exists:
+    """True when a log has events for all members behind a number, and before a moment."""
+    return exists().where(
+        _event.workspace_id == workspace_id,
+        _event.seq > after,
+        true() if before is None else _event.at < before,
+        _event.audience_user_id.is_(None),
+    )
 
 
 _GROWN = PreparedStatement(

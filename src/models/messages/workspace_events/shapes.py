@@ -2,8 +2,8 @@
 
 from models.core.access.rules import PrincipalType
 from models.core.base import Id, JsonObject, Moment, Nullable, Shape
+from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.tables import WorkspaceEvent
 
 
 class EventActor(Shape):
@@ -28,7 +28,7 @@ class WorkspaceEventList(Shape):
     cursor: Nullable[str]
 
 
-def event_body(row: WorkspaceEvent) -> WorkspaceEventBody:
+def event_body(row: EventRow) -> WorkspaceEventBody:
     """A row of the log as the interface shows it."""
     return WorkspaceEventBody(
         seq=row.seq,

@@ -7,8 +7,8 @@ that are counted here.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from models.people.experiments.rows import ExperimentRow
 from models.people.experiments.rules import Counts, TargetType, Variant
-from models.people.experiments.tables import Experiment
 from runtime.database import UnitOfWork
 
 
@@ -20,11 +20,11 @@ class TargetHandler(Protocol):
     ) -> None:
         """Raises ValidationError for a target or a variant that there is none of."""
 
-    async def changed(self, work: UnitOfWork, row: Experiment) -> None:
+    async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:
         """An experiment was made or changed."""
 
     async def counts(
-        self, work: UnitOfWork, rows: Sequence[Experiment]
+        self, work: UnitOfWork, rows: Sequence[ExperimentRow]
     ) -> Mapping[tuple[str, str], Counts]:
         """Figures by the id of the experiment, as text, and that of the variant."""
 

@@ -11,9 +11,10 @@ from models.core.base import Id
 from models.core.lifecycle.workers import waiting_for_worker_since
 from models.sources.data_source_runs.notes import ERROR_NOTES
 from models.sources.data_source_runs.queries import run_in_workspace, shown_of
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
-from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.tables import data_source
 from models.sources.tabular.rules.problems import ErrorKind
@@ -71,7 +72,7 @@ async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunStat
     """The progress of a run. Raises `NotFoundError`."""
     columns = [_run[name] for name in _STATE]
     statement = select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
-    row = await work.first(statement, of=DataSourceRun)
+    row = await work.first(statement, of=SourceRunRow)
     if row is None:
         raise NotFoundError("run")
     return await _state(work, row)
@@ -83,7 +84,7 @@ _STATE = (
 )
 
 
-async def _state(work: UnitOfWork, row: DataSourceRun) -> SourceRunState:
+async def _state(work: UnitOfWork, row: SourceRunRow) -> SourceRunState:
     waits = row.status in OPEN_RUN
     since = await waiting_for_worker_since(work, row.created_at) if waits else None
     more = {

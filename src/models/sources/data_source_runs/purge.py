@@ -5,7 +5,8 @@ from datetime import datetime
 from sqlalchemy import select
 
 from models.core.purging import MAX_ROWS, purge
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
+from models.sources.data_source_runs.tables import data_source_run
 from runtime.database import UnitOfWork
 
 

@@ -9,13 +9,14 @@ from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.lines import of_each
 from models.messages.jobs.queries import succeeded_job
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage, page_url
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
-from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import (
@@ -40,7 +41,7 @@ async def list_runs(
 ) -> list[DataSourceRunDetail]:
     """The runs of a data source, newest first."""
     statement = _runs(workspace_id, data_source_id).order_by(*_NEWEST_FIRST)
-    rows = await work.rows(statement.limit(limit), of=DataSourceRun)
+    rows = await work.rows(statement.limit(limit), of=SourceRunRow)
     return [_detail(row) for row in rows]
 
 
@@ -49,19 +50,19 @@ async def get_run(
 ) -> DataSourceRunDetail:
     """A run of a data source. Raises `NotFoundError`."""
     statement = _runs(workspace_id, data_source_id).where(data_source_run.c.id == run_id)
-    found = await work.first(statement, of=DataSourceRun)
+    found = await work.first(statement, of=SourceRunRow)
     if found is None:
         raise NotFoundError("run")
     return _detail(found)
 
 
-async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> DataSourceRun:
+async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunRow:
     """The row of a run. Raises `NotFoundError`."""
     found = await work.first(
         select(data_source_run).where(
             data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
         ),
-        of=DataSourceRun,
+        of=SourceRunRow,
     )
     if found is None:
         raise NotFoundError("run")
@@ -80,7 +81,7 @@ async def latest_runs(
         )
         return own.order_by(*_NEWEST_FIRST).limit(1)
 
-    rows = await work.rows(of_each(data_source_ids, newest), of=DataSourceRun)
+    rows = await work.rows(of_each(data_source_ids, newest), of=SourceRunRow)
     shown = [_detail(row) for row in rows]
     return {run.data_source_id: run for run in shown}
 
@@ -92,11 +93,11 @@ def _runs(workspace_id: Id, data_source_id: Id) -> Select[Any]:
     )
 
 
-def _detail(row: DataSourceRun) -> DataSourceRunDetail:
+def _detail(row: SourceRunRow) -> DataSourceRunDetail:
     return DataSourceRunDetail.model_validate({**columns_of(row), **shown_of(row)})
 
 
-def shown_of(row: DataSourceRun) -> JsonObject:
+def shown_of(row: SourceRunRow) -> JsonObject:
     """The values shown otherwise than they are stored; an open run counts what it reads."""
     made = row.progress
     size = made.get("bytes", 0)
@@ -120,7 +121,7 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
         data_source_run.c.id == import_id,
         data_source_run.c.data_source_id.is_(None),
     )
-    found = await work.first(statement, of=DataSourceRun)
+    found = await work.first(statement, of=SourceRunRow)
     if found is None or (found.actor_user_id != actor.user_id and actor.role not in MANAGERS):
         raise NotFoundError("import")
     shown = {**columns_of(found), **shown_of(found), "result": None}
@@ -141,7 +142,7 @@ async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[s
     return [name for name in found.get("sheets", []) if name != found.get("sheetName")]
 
 
-def _result(run: DataSourceRun, result: JsonObject) -> SpreadsheetImportResult:
+def _result(run: SourceRunRow, result: JsonObject) -> SpreadsheetImportResult:
     stats = run.stats
     written = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
     return SpreadsheetImportResult(

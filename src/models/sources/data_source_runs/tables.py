@@ -10,21 +10,17 @@ from sqlalchemy import (
     Index,
     UniqueConstraint,
     Uuid,
-    case,
     text,
 )
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
-    RUN_LIFECYCLE,
     DataSourceRunStatus,
     RunTrigger,
 )
-from runtime.families import Family
 from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
 
 
@@ -160,19 +156,3 @@ class SourceRow(SQLModel, table=True):
 data_source_run = table_of(DataSourceRun)
 staged_row = table_of(StagedRow)
 source_row = table_of(SourceRow)
-
-
-def source_id_of(run: DataSourceRun) -> Id:
-    """The source of a run's rows: its data source, what an import renews, or the run itself."""
-    renewed = run.plan.get("sourceId")
-    return run.data_source_id or (run.id if renewed is None else Id(renewed))
-
-
-DATA_SOURCE_RUNS = WorkTable(
-    data_source_run,
-    RUN_LIFECYCLE,
-    family=case(
-        (data_source_run.c.data_source_id.is_(None), Family.SPREADSHEET_IMPORT.value),
-        else_=Family.DATA_SOURCE_REFRESH.value,
-    ),
-)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from models.content.files.queries import find_file
 from models.core.base import Id
 from models.data.fields.queries import database_label
-from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_sources.queries import data_source_label
 from runtime.database import UnitOfWork
 
@@ -13,7 +13,7 @@ _BYTES = 200
 """The bytes that Temporal takes as a summary (ecosystem 2.3)."""
 
 
-async def run_title(work: UnitOfWork, run: DataSourceRun) -> str:
+async def run_title(work: UnitOfWork, run: SourceRunRow) -> str:
     """Such as `Import · cars.csv → Cars`, or `Refresh · Price list → Prices`."""
     verb = "Import" if run.data_source_id is None else "Refresh"
     source = await _source(work, run)
@@ -26,7 +26,7 @@ def _cut(text: str, room: int) -> str:
     return " ".join(text.split()).encode()[:room].decode(errors="ignore")
 
 
-async def _source(work: UnitOfWork, run: DataSourceRun) -> str:
+async def _source(work: UnitOfWork, run: SourceRunRow) -> str:
     """The label of the data source; of an import, the name of what is read, or its host."""
     if run.data_source_id is not None:
         label = await data_source_label(work, run.workspace_id, run.data_source_id)
@@ -43,7 +43,7 @@ async def _source(work: UnitOfWork, run: DataSourceRun) -> str:
     return f"{config['format']} of the request"
 
 
-async def _target(work: UnitOfWork, run: DataSourceRun) -> str:
+async def _target(work: UnitOfWork, run: SourceRunRow) -> str:
     if run.database_id is None:
         return f"{run.plan['label']} (new)"
     return await database_label(work, run.workspace_id, run.database_id) or "a database"

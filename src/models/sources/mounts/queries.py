@@ -11,8 +11,9 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB
+from models.sources.mounts.rows import MountRow
 from models.sources.mounts.shapes import MountDetail, MountedResource, MountList
-from models.sources.mounts.tables import Mount, mount
+from models.sources.mounts.tables import mount
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, NotFoundError, UpstreamError
 from runtime.families import Family
@@ -21,16 +22,16 @@ visible = placement_of(mount)
 """The placement of a mount: `await visible(work, workspace_ids, mount_id, user_id)`."""
 
 
-def mount_detail(row: Mount) -> MountDetail:
+def mount_detail(row: MountRow) -> MountDetail:
     """A row as the wire shows it."""
     detail = MountDetail.model_validate(row)
     detail.syncing = row.sync_job_id is not None
     return detail
 
 
-async def find_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> Mount:
+async def find_mount(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> MountRow:
     """A mount whose item is not in the trash. Raises NotFoundError."""
-    found = await work.first(_mounts(workspace_id).where(mount.c.id == mount_id), of=Mount)
+    found = await work.first(_mounts(workspace_id).where(mount.c.id == mount_id), of=MountRow)
     if found is None:
         raise NotFoundError("mount")
     return found
@@ -47,7 +48,7 @@ async def list_mounts(work: UnitOfWork, actor: Actor, page: PageRequest) -> Moun
         mount.c.root_mount_id.is_(None),
         mount.c.item_id.not_in(select(closed_items(actor).c.id)),
     )
-    shown = await page.descending(work, statement, mount.c.created_at, mount.c.id, of=Mount)
+    shown = await page.descending(work, statement, mount.c.created_at, mount.c.id, of=MountRow)
     return MountList(mounts=[mount_detail(row) for row in shown.items], cursor=shown.cursor)
 
 

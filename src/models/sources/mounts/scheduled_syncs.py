@@ -11,8 +11,9 @@ from models.core.schedules.timetables import due_run_id
 from models.messages.jobs.commands import record_job, start_request
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB
+from models.sources.mounts.rows import MountRow
 from models.sources.mounts.schedules import MOUNT_SCHEDULES
-from models.sources.mounts.tables import Mount, mount
+from models.sources.mounts.tables import mount
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.outbox import StartRequest
@@ -40,7 +41,7 @@ async def fire(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | None:
     if wanted.paused is not None:
         return None
     this = (mount.c.workspace_id == wanted.workspace_id, mount.c.id == mount_id)
-    row = await work.first(select(mount).where(*this).with_for_update(), of=Mount)
+    row = await work.first(select(mount).where(*this).with_for_update(), of=MountRow)
     if row is None or row.created_by_user_id is None:
         return None
     job_id = due_run_id(wanted.schedule_id, due)

@@ -10,11 +10,12 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job, record_job
 from models.messages.jobs.queries import find_job, refusal_of
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import Job
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.provider_calls.commands import usable_connection
 from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.shapes import (
     ImportCounts,
     ImportedResource,
@@ -22,7 +23,7 @@ from models.sources.resource_imports.shapes import (
     ImportResource,
     SkippedResource,
 )
-from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
+from models.sources.resource_imports.tables import imported_resource
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, NotFoundError, UpstreamError
 from runtime.families import Family
@@ -108,7 +109,7 @@ async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> Imported
     return found
 
 
-async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource | None:
+async def _shown(work: UnitOfWork, actor: Actor, job: JobRow) -> ImportedResource | None:
     known = job.result or job.progress
     if "rootId" not in known:
         return None
@@ -117,7 +118,7 @@ async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource |
             imported_resource.c.workspace_id == actor.workspace_id,
             imported_resource.c.id == Id(known["rootId"]),
         ),
-        of=ImportedResourceRow,
+        of=ImportedRow,
     )
     if root is None or root.item_id is None:
         return None
@@ -133,7 +134,7 @@ async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource |
 
 async def find_root(
     work: UnitOfWork, actor: Actor, connection_id: Id, external_id: str
-) -> ImportedResourceRow | None:
+) -> ImportedRow | None:
     """The row a resource was imported into before, where the actor may edit that; locked."""
     key = f"import/{actor.workspace_id}/{connection_id}/{external_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
@@ -148,7 +149,7 @@ async def find_root(
         )
         .order_by(imported_resource.c.id.desc())
         .with_for_update(of=imported_resource),
-        of=ImportedResourceRow,
+        of=ImportedRow,
     )
     for row in rows:
         assert row.item_id is not None, "it is joined to its item"

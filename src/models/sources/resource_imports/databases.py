@@ -19,9 +19,8 @@ from models.sources.resource_imports.native import (
     note,
 )
 from models.sources.resource_imports.outcomes import Outcome, PartCounts
-from models.sources.resource_imports.rows import change
+from models.sources.resource_imports.rows import ImportedRow, change
 from models.sources.resource_imports.rules import can_name_sheet
-from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import ValidationError
@@ -31,7 +30,7 @@ async def begin_database(
     work: UnitOfWork,
     actor: Actor,
     job_id: Id,
-    row: ImportedResourceRow,
+    row: ImportedRow,
     parent_item_id: Id | None,
 ) -> Outcome | None:
     """Accept the run that brings the rows in; None while it is open.
@@ -72,7 +71,7 @@ async def begin_database(
 
 
 async def finish_database(
-    work: UnitOfWork, actor: Actor, row: ImportedResourceRow
+    work: UnitOfWork, actor: Actor, row: ImportedRow
 ) -> tuple[Outcome, PartCounts] | None:
     """The outcome of a row's run, and the counts of its rows; None while it is open.
 
@@ -103,7 +102,7 @@ def _counted(stats: JsonObject) -> PartCounts:
     return PartCounts(created=counted.pop("inserted"), **counted)
 
 
-async def sheets_beside(work: UnitOfWork, row: ImportedResourceRow) -> list[str]:
+async def sheets_beside(work: UnitOfWork, row: ImportedRow) -> list[str]:
     """The sheets of a workbook that the run of its row did not bring in."""
     if row.run_id is None:
         return []

@@ -7,13 +7,12 @@ from models.content.files.rules import Content
 from models.content.items.commands import change_item, rename_item
 from models.content.items.many import create_items_for
 from models.content.items.queries import find_item, placement, target_of
-from models.content.items.tables import ItemRow
+from models.content.items.rows import ItemRow
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.outcomes import Outcome
-from models.sources.resource_imports.rows import settle
-from models.sources.resource_imports.tables import ImportedResourceRow
+from models.sources.resource_imports.rows import ImportedRow, settle
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
@@ -25,9 +24,7 @@ async def current_item(work: UnitOfWork, actor: Actor, item_id: Id | None) -> It
     return await find_item(work, actor.workspace_id, item_id)
 
 
-async def keep_name(
-    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, placed: ItemRow
-) -> bool:
+async def keep_name(work: UnitOfWork, actor: Actor, row: ImportedRow, placed: ItemRow) -> bool:
     """Let an item follow the name of its resource, unless people named it; whether it did."""
     if placed.title != row.item_title or row.resource_name == row.item_title:
         return False
@@ -35,9 +32,7 @@ async def keep_name(
     return True
 
 
-async def note(
-    work: UnitOfWork, row: ImportedResourceRow, outcome: Outcome, **values: Any
-) -> Outcome:
+async def note(work: UnitOfWork, row: ImportedRow, outcome: Outcome, **values: Any) -> Outcome:
     """A row is done with; what is unchanged or kept has nothing else to remember."""
     if outcome is not Outcome.KEPT:
         values |= {"revision": row.offered_revision, "item_title": row.resource_name}
@@ -48,7 +43,7 @@ async def note(
 async def new_item(
     work: UnitOfWork,
     actor: Actor,
-    row: ImportedResourceRow,
+    row: ImportedRow,
     parent_item_id: Id | None,
     target_id: Id | None,
 ) -> Id:
@@ -60,7 +55,7 @@ async def new_item(
 
 
 async def make_folder(
-    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, parent_item_id: Id | None
+    work: UnitOfWork, actor: Actor, row: ImportedRow, parent_item_id: Id | None
 ) -> Outcome:
     """The folder of a resource. Its row stays pending until the folder is listed."""
     if row.item_id is None:
@@ -77,7 +72,7 @@ async def make_folder(
 async def make_file(
     work: UnitOfWork,
     actor: Actor,
-    row: ImportedResourceRow,
+    row: ImportedRow,
     parent_item_id: Id | None,
     content: Content,
 ) -> Outcome:
@@ -113,7 +108,7 @@ async def _register(work: UnitOfWork, actor: Actor, file_id: Id, content: Conten
 
 
 async def refreshed(
-    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, digest: str
+    work: UnitOfWork, actor: Actor, row: ImportedRow, digest: str
 ) -> tuple[ItemRow | None, Outcome | None]:
     """The item to write to; or what became of it, where nothing is to be written."""
     placed = await current_item(work, actor, row.item_id)
@@ -125,7 +120,7 @@ async def refreshed(
     return placed, None
 
 
-async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedResourceRow) -> Outcome | None:
+async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedRow) -> Outcome | None:
     """The outcome of a resource of the same revision, without asking for it; None to ask."""
     same = row.offered_revision is not None and row.offered_revision == row.revision
     if not same or row.item_id is None or row.kind == ImportedKind.FOLDER:

@@ -14,7 +14,7 @@ from models.core.base import Id, JsonObject
 from models.sources.resource_imports.block_merge import Merged, Written, digest_of, merge
 from models.sources.resource_imports.native import keep_name, new_item, note, refreshed
 from models.sources.resource_imports.outcomes import Outcome, PartCounts
-from models.sources.resource_imports.tables import ImportedResourceRow
+from models.sources.resource_imports.rows import ImportedRow
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
@@ -22,7 +22,7 @@ from runtime.ids import new_id
 async def make_page(
     work: UnitOfWork,
     actor: Actor,
-    row: ImportedResourceRow,
+    row: ImportedRow,
     parent_item_id: Id | None,
     blocks: list[JsonObject],
     digest: str,
@@ -54,7 +54,7 @@ async def make_page(
 async def _create(
     work: UnitOfWork,
     actor: Actor,
-    row: ImportedResourceRow,
+    row: ImportedRow,
     parent_item_id: Id | None,
     blocks: list[JsonObject],
     digest: str,

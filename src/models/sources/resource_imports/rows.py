@@ -1,7 +1,7 @@
 """The rows of an import: what is still to be imported, and what was."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import bindparam, func, insert, select, update
 
@@ -9,9 +9,35 @@ from models.core.base import Id
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.rules import imported_kind, sheet_label
-from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
+from models.sources.resource_imports.tables import imported_resource
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
+
+
+class ImportedRow(Protocol):
+    """A resource that was imported, or is still to be, and what it was made into."""
+
+    id: Id
+    workspace_id: Id
+    connection_id: Id
+    root_id: Id
+    parent_id: Id | None
+    external_type: str
+    external_id: str
+    sheet_name: str | None
+    resource_name: str
+    mime_type: str | None
+    offered_revision: str | None
+    kind: str
+    item_id: Id | None
+    item_title: str | None
+    revision: str | None
+    digest: str | None
+    local_state: str | None
+    blocks: list[Any] | None
+    run_id: Id | None
+    seen_by: Id
+    pending: bool
 
 
 def _seen(
@@ -69,7 +95,7 @@ async def renew_root(work: UnitOfWork, root_id: Id, job_id: Id, resource: Provid
 
 async def record_listed(
     work: UnitOfWork,
-    folder: ImportedResourceRow,
+    folder: ImportedRow,
     job_id: Id,
     resources: Sequence[ProviderResource],
     room: int,
@@ -86,7 +112,7 @@ async def record_listed(
             imported_resource.c.external_id.in_(list(given)),
             imported_resource.c.sheet_name.is_(None),
         ),
-        of=ImportedResourceRow,
+        of=ImportedRow,
     )
     await _renew(work, job_id, [(row, given.pop(row.external_id)) for row in known])
     usable = {one.external_id: kind for one in given.values() if (kind := imported_kind(one))}
@@ -111,7 +137,7 @@ async def record_listed(
 
 
 async def _renew(
-    work: UnitOfWork, job_id: Id, known: Sequence[tuple[ImportedResourceRow, ProviderResource]]
+    work: UnitOfWork, job_id: Id, known: Sequence[tuple[ImportedRow, ProviderResource]]
 ) -> None:
     values = [
         {"this": row.id, **_seen(work, job_id, one)} for row, one in known if row.seen_by != job_id
@@ -126,9 +152,7 @@ async def _renew(
         )
 
 
-async def record_sheets(
-    work: UnitOfWork, book: ImportedResourceRow, names: Sequence[str] = ()
-) -> None:
+async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str] = ()) -> None:
     """The sheets of a workbook beside its first are to be imported: those known, and these."""
     seen = {
         "external_type": book.external_type,
@@ -170,23 +194,21 @@ async def record_sheets(
         await work.execute(insert(imported_resource), fresh)
 
 
-async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedResourceRow]:
+async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedRow]:
     """The rows still to be imported, folders before what stands below them."""
     statement = select(imported_resource).where(
         imported_resource.c.root_id == root_id, imported_resource.c.pending
     )
-    return await work.rows(
-        statement.order_by(imported_resource.c.id).limit(limit), of=ImportedResourceRow
-    )
+    return await work.rows(statement.order_by(imported_resource.c.id).limit(limit), of=ImportedRow)
 
 
-async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedResourceRow | None:
+async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedRow | None:
     """A row of an import."""
     return await work.first(
         select(imported_resource).where(
             imported_resource.c.workspace_id == workspace_id, imported_resource.c.id == row_id
         ),
-        of=ImportedResourceRow,
+        of=ImportedRow,
     )
 
 
@@ -196,12 +218,12 @@ async def count_rows(work: UnitOfWork, root_id: Id) -> int:
     return int(await work.scalar(counted))
 
 
-async def settle(work: UnitOfWork, row: ImportedResourceRow, **values: Any) -> None:
+async def settle(work: UnitOfWork, row: ImportedRow, **values: Any) -> None:
     """A resource is imported, or is not going to be."""
     await change(work, row, pending=False, run_id=None, **values)
 
 
-async def change(work: UnitOfWork, row: ImportedResourceRow, **values: Any) -> None:
+async def change(work: UnitOfWork, row: ImportedRow, **values: Any) -> None:
     """Write values of a row."""
     await work.execute(
         update(imported_resource)

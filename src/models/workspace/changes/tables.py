@@ -1,7 +1,6 @@
 """The table of change sets."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -16,17 +15,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
-from models.workspace.changes.rules.status import CHANGE_LIFECYCLE, WAITING, ChangeStatus
+from models.workspace.changes.rules.status import (
+    WAITING,
+    ChangeSource,
+    ChangeStatus,
+)
 from runtime.schema import Timestamp, listed, one_of, table_of
-
-
-class ChangeSource(StrEnum):
-    """The author of the operations."""
-
-    MODEL = "model"
-    RULES = "rules"
-    HAND = "hand"
 
 
 class ChangeSet(SQLModel, table=True):
@@ -73,4 +67,3 @@ class ChangeSet(SQLModel, table=True):
 
 
 change_set = table_of(ChangeSet)
-CHANGE_SETS = WorkTable(change_set, CHANGE_LIFECYCLE)

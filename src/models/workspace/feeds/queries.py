@@ -8,8 +8,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.workspace_events.queries import end_of_next, events_between, head
+from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.shapes import WorkspaceEventList, event_body
-from models.messages.workspace_events.tables import WorkspaceEvent
 from models.workspace.feeds.rules import Viewer
 from runtime.database import UnitOfWork, Work
 
@@ -22,11 +22,11 @@ LOOKED_THROUGH = 5_000
 class Part:
     """A part of a log: its events, who sees their items, and up to which number it goes."""
 
-    events: Sequence[WorkspaceEvent]
+    events: Sequence[EventRow]
     audiences: Mapping[Id, Audience]
     until: int
 
-    def seen_by(self, viewer: Viewer) -> list[WorkspaceEvent]:
+    def seen_by(self, viewer: Viewer) -> list[EventRow]:
         """The events that the viewer sees."""
         return [one for one in self.events if viewer.sees(one, self.audiences)]
 
@@ -65,7 +65,7 @@ async def list_events(
     after = since if page.after is None else page.after[0]
     whole = await head(work, actor.workspace_id)
     until = await end_of_next(work, actor.workspace_id, after, whole, most=LOOKED_THROUGH)
-    found: list[WorkspaceEvent] = []
+    found: list[EventRow] = []
     while after < until and len(found) < page.fetch:
         part = await read_part(
             work,

@@ -8,7 +8,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.core.lifecycle.commands import WorkTable
 from models.workspace.legacy_imports.rules import (
     RUN_LIFECYCLE,
     ImportStage,
@@ -17,7 +16,6 @@ from models.workspace.legacy_imports.rules import (
     Mode,
     RollbackState,
 )
-from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 _EMPTY_LIST = {"server_default": text("'{}'")}
@@ -116,5 +114,3 @@ class LegacyImportWorkspace(SQLModel, table=True):
 
 legacy_import_run = table_of(LegacyImportRun)
 legacy_import_workspace = table_of(LegacyImportWorkspace)
-
-LEGACY_IMPORTS = WorkTable(legacy_import_run, RUN_LIFECYCLE, family=Family.LEGACY_IMPORT)

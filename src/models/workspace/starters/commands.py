@@ -7,7 +7,7 @@ from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
 from models.workspace.changes.commands.execution import Made, carry_out, named
@@ -56,7 +56,7 @@ def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
     return {"seedId": str(seed_id), "source": "template", "templateKey": key}
 
 
-async def seed(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject:
+async def seed(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject:
     """Build everything, with the rights that whoever asked has now; gives the answer.
 
     Raises what one of the operations raises.
@@ -93,7 +93,7 @@ def _item_of(made: Made) -> Id:
     return made.parts.get("item", made.subject_id)
 
 
-def _asked(job: Job, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
+def _asked(job: JobRow, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
     key = job.input.get("templateKey")
     if key is None:
         plan = StarterPlan.model_validate(job.input["plan"])
@@ -106,7 +106,7 @@ def _asked(job: Job, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
     return template.headline, operations
 
 
-async def seed_failed(work: UnitOfWork, job: Job) -> None:
+async def seed_failed(work: UnitOfWork, job: JobRow) -> None:
     """Tell that nothing came of a seed; its one transaction left nothing."""
     data = {**_facts(job.id, job.input), "errorCode": job.error_code or "interrupted"}
     # Whoever asked may have left since.

@@ -6,11 +6,11 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import succeeded_job
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.workspace.changes.commands.proposals import propose
 from models.workspace.changes.queries import get_changes
+from models.workspace.changes.rules.status import ChangeSource
 from models.workspace.changes.shapes import ChangeSetDetail, CreateAiRun, Operation
-from models.workspace.changes.tables import ChangeSource
 from models.workspace.model_settings.queries import has_model
 from models.workspace.starters.drafts import plan_by_rules
 from models.workspace.starters.rules.operations import operations_of
@@ -64,7 +64,7 @@ async def propose_by_rules(
 
 
 async def propose_by_model(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, job: Job, operations: Sequence[Operation]
+    work: UnitOfWork, actor: Actor, keys: KeyRing, job: JobRow, operations: Sequence[Operation]
 ) -> None:
     """A run of what the model planned. Raises `ValidationError` for operations that are wrong."""
     await propose(

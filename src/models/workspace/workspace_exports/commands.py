@@ -8,8 +8,8 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job, cancel_job
 from models.messages.jobs.queries import find_job, job_actor, open_job
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job
 from models.people.workspaces.queries import get_workspace
 from models.people.workspaces.shapes import WorkspaceBody
 from runtime.database import UnitOfWork
@@ -42,7 +42,7 @@ async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id)
         await cancel_job(work, found)
 
 
-async def exported_workspace(work: UnitOfWork, job: Job) -> WorkspaceBody:
+async def exported_workspace(work: UnitOfWork, job: JobRow) -> WorkspaceBody:
     """The workspace of an export, whose actor must still be allowed to export it.
 
     Raises `DeniedError`.
@@ -55,7 +55,7 @@ async def exported_workspace(work: UnitOfWork, job: Job) -> WorkspaceBody:
 
 
 async def record_bundle(
-    work: UnitOfWork, job: Job, name: str, object_key: str, size: int, sha256: bytes
+    work: UnitOfWork, job: JobRow, name: str, object_key: str, size: int, sha256: bytes
 ) -> None:
     """Record the file of an export, private to its actor; the file's id is the export's."""
     content = Content(

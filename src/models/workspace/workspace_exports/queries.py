@@ -6,8 +6,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.jobs.queries import JOB, find_job, jobs_of
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import Job
 from models.workspace.workspace_exports.shapes import WorkspaceExport, WorkspaceExportList
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -30,12 +30,12 @@ async def list_workspace_exports(
 ) -> WorkspaceExportList:
     """The exports of the workspace, newest first, without their files."""
     rows = jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *JOB)
-    found = await page.descending(work, rows, JOB.id, of=Job)
+    found = await page.descending(work, rows, JOB.id, of=JobRow)
     shown = [_shown(row, None) for row in found.items]
     return WorkspaceExportList(workspace_exports=shown, cursor=found.cursor)
 
 
-def _shown(found: Job, file: StoredFile | None) -> WorkspaceExport:
+def _shown(found: JobRow, file: StoredFile | None) -> WorkspaceExport:
     made = found.result if found.status == JobStatus.SUCCEEDED else None
     return WorkspaceExport(
         id=found.id,

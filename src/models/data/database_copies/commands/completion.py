@@ -43,14 +43,14 @@ from models.data.records.rules.write.computed_order import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
 
 async def publish(
     work: UnitOfWork,
-    job: Job,
+    job: JobRow,
     copy: Copy,
     fields: FieldSpecs,
     left_out: Sequence[str],

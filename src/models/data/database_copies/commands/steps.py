@@ -36,7 +36,7 @@ from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.tables import database, field
 from models.data.records.tables import record
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -60,7 +60,7 @@ class _Step:
     """Keys of the fields that the copy does not get."""
 
 
-async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObject | None:
+async def copy_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> JsonObject | None:
     """One step of a locked job; gives the progress from which the next continues, None at the end.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when the actor may no longer
@@ -83,7 +83,7 @@ async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObjec
     return None
 
 
-async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> _Step:
+async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) -> _Step:
     """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
@@ -150,7 +150,7 @@ async def _copy_span(
     return replace(step, after=None, phase=_LINKS if links else _PUBLISH)
 
 
-async def remove_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> bool:
+async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool:
     """Remove a part of a copy that failed; True when nothing is left of it."""
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     if await remove_records(work, copy, size) == size:

@@ -50,8 +50,8 @@ from models.data.formulas.rules.derived_fields import FieldRef
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import JOB, find_job, jobs_of, succeeded_job
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
 from runtime.families import Family
@@ -203,7 +203,7 @@ def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
     )
 
 
-async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
+async def convert_chunk(work: UnitOfWork, found: JobRow) -> JsonObject | None:
     """One step of the job: convert the values of more records, or apply all of them.
 
     Gives the progress from which the next step continues, None after the last. Raises
@@ -224,7 +224,7 @@ async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
     return {**state, "after": str(rows[-1].id)}
 
 
-async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
+async def _finish(work: UnitOfWork, found: JobRow) -> JsonObject | None:
     """Convert what was written meanwhile, and apply everything while nobody can write."""
     database_id = Id(found.input["databaseId"])
     await own_fields(work, found.workspace_id)
@@ -252,7 +252,7 @@ async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
     return None
 
 
-async def _resumed(work: UnitOfWork, found: Job) -> tuple[Source, Converter]:
+async def _resumed(work: UnitOfWork, found: JobRow) -> tuple[Source, Converter]:
     """The values of the field, and its converter in the state the last step stored."""
     database_id = Id(found.input["databaseId"])
     schema = await load_schema(work, found.workspace_id, database_id)
@@ -265,7 +265,7 @@ async def _resumed(work: UnitOfWork, found: Job) -> tuple[Source, Converter]:
     return Source(found.workspace_id, database_id, spec.key), converter
 
 
-async def conversion_result(work: UnitOfWork, found: Job) -> JsonObject:
+async def conversion_result(work: UnitOfWork, found: JobRow) -> JsonObject:
     """The numbers of values that were converted and that were lost."""
     done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
     counts: JsonObject = done.progress

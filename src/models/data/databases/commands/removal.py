@@ -11,7 +11,7 @@ from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.tables import RemovedField, removed_field
 from models.data.formulas.rules.derived_fields import FieldRef
 from models.messages.jobs.commands import accept_job
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -46,7 +46,7 @@ async def remove_field(
     )
 
 
-async def remove_chunk(work: UnitOfWork, job: Job) -> JsonObject | None:
+async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Remove the values from more records; gives the progress to continue from, None at the end."""
     here = (
         removed_field.c.workspace_id == job.workspace_id,

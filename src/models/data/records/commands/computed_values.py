@@ -22,7 +22,7 @@ from models.data.records.commands.recomputation_jobs import next_stale, request_
 from models.data.records.queries.links import Incoming, id_array, incoming_relations, seen_links
 from models.data.records.rules.write.computed_order import FOLLOWING, Stale, merged, stale_after
 from models.data.records.tables import record
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 
 MAX_AT_ONCE = 1_000
@@ -76,7 +76,7 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
     await propagate(work, schema.workspace_id, [Stale(schema.database_id, ids, [field_key])])
 
 
-async def recompute_next(work: UnitOfWork, asked: Job) -> JsonObject | None:
+async def recompute_next(work: UnitOfWork, asked: JobRow) -> JsonObject | None:
     """One chunk of a held job; gives where the next one begins, None when all is done."""
     await await_schema(work, asked.subject_id)
     stale = await next_stale(work, asked)

@@ -15,8 +15,8 @@ from models.data.records.commands.index import insert_entries
 from models.data.records.rules.query.entries import blank_entries, is_indexable
 from models.data.records.tables import record, record_index
 from models.messages.jobs.queries import JOB, jobs_of
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -26,7 +26,7 @@ CHUNK = 20_000
 _FIRST = str(Id(int=0))
 
 
-async def build_index(work: UnitOfWork, building: Job) -> JsonObject | None:
+async def build_index(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     """Do the next chunk of a FIELD_INDEX job; None after the last. Raises `NotFoundError`."""
     if building.progress:
         return await _fill(work, building)
@@ -44,7 +44,7 @@ async def abandon_index(work: UnitOfWork, index_id: Id, workspace_id: Id) -> Non
     )
 
 
-async def _name(work: UnitOfWork, building: Job) -> JsonObject | None:
+async def _name(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     """Give the field an index that every writer knows from now on.
 
     Writers that began before are waited for: the records they leave are there to be found.
@@ -61,7 +61,7 @@ async def _name(work: UnitOfWork, building: Job) -> JsonObject | None:
     return {"after": _FIRST}
 
 
-async def _fill(work: UnitOfWork, building: Job) -> JsonObject | None:
+async def _fill(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     await await_schema(work, _database_id(building))
     schema, spec = await _field(work, building)
     if spec is None or spec.index_id != building.id:
@@ -90,13 +90,13 @@ async def _fill(work: UnitOfWork, building: Job) -> JsonObject | None:
     return None
 
 
-async def _field(work: UnitOfWork, building: Job) -> tuple[Schema, FieldSpec | None]:
+async def _field(work: UnitOfWork, building: JobRow) -> tuple[Schema, FieldSpec | None]:
     schema = await load_schema(work, building.workspace_id, _database_id(building))
     by_id = {spec.id: spec for spec in schema.fields.values()}
     return schema, by_id.get(building.subject_id)
 
 
-def _database_id(building: Job) -> Id:
+def _database_id(building: JobRow) -> Id:
     return Id(building.input["databaseId"])
 
 

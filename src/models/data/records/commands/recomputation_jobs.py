@@ -11,8 +11,8 @@ from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import JOB, jobs_of
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.ids import new_id
@@ -71,7 +71,7 @@ def _system(workspace_id: Id, user_id: Id) -> Actor:
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
 
 
-async def next_stale(work: UnitOfWork, asked: Job) -> Stale | None:
+async def next_stale(work: UnitOfWork, asked: JobRow) -> Stale | None:
     """The next records of a held job, in the order of their ids; None when none are left."""
     wanted: JsonObject = asked.input
     after = Id(asked.progress["after"]) if asked.progress else None
@@ -84,7 +84,7 @@ async def next_stale(work: UnitOfWork, asked: Job) -> Stale | None:
     return Stale(asked.subject_id, found, wanted["keys"]) if found else None
 
 
-async def _own(work: UnitOfWork, asked: Job, ids: Collection[Id], after: Id | None) -> list[Id]:
+async def _own(work: UnitOfWork, asked: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
     statement = (
         select(record.c.id)
         .where(
@@ -102,7 +102,7 @@ async def _own(work: UnitOfWork, asked: Job, ids: Collection[Id], after: Id | No
 
 
 async def _linked(
-    work: UnitOfWork, asked: Job, relation_id: Id, ids: Collection[Id], after: Id | None
+    work: UnitOfWork, asked: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
 ) -> list[Id]:
     side = await relation_side(work, asked.workspace_id, relation_id)
     if side is None:

@@ -9,9 +9,10 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.data.time_entries.commands.timer_fields import TimerFields
 from models.data.time_entries.commands.writes import complete, settle
+from models.data.time_entries.lifecycle import TIME_ENTRIES
 from models.data.time_entries.rows import times_of
 from models.data.time_entries.rules.kinds import OPEN_ENTRY, CompletedBy
-from models.data.time_entries.tables import TIME_ENTRIES, TimeEntry, time_entry
+from models.data.time_entries.tables import TimeEntry, time_entry
 from runtime.database import UnitOfWork
 from runtime.families import Family
 

@@ -16,7 +16,9 @@ from models.sources.data_source_runs.commands.endings import (
     unapplied,
 )
 from models.sources.data_source_runs.commands.staging import find_run
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
     RETRIED,
@@ -25,11 +27,7 @@ from models.sources.data_source_runs.rules import (
     family_of,
 )
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, SpreadsheetImportDetail
-from models.sources.data_source_runs.tables import (
-    DATA_SOURCE_RUNS,
-    DataSourceRun,
-    data_source_run,
-)
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
 from runtime.database import UnitOfWork
@@ -144,13 +142,13 @@ async def _open_run(
     return await get_run(work, workspace_id, data_source_id, open_id or run_id)
 
 
-async def start_run(work: UnitOfWork, run: DataSourceRun, restarts: int = 0) -> None:
+async def start_run(work: UnitOfWork, run: SourceRunRow, restarts: int = 0) -> None:
     """Have the execution of an accepted run started."""
     family, request = family_of(run.data_source_id), await start_request(work, run)
     await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
 
 
-async def start_request(work: UnitOfWork, run: DataSourceRun) -> StartRequest:
+async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:
     """The facts that Temporal is told of a run when it starts, and operators see.
 
     An import is found by the database it fills, if there is one already.

@@ -11,15 +11,16 @@ from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.execution import run_actor
 from models.sources.data_source_runs.commands.staging import record_progress
 from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus
-from models.sources.data_source_runs.tables import DataSourceRun, data_source_run, source_row
+from models.sources.data_source_runs.tables import data_source_run, source_row
 from models.sources.data_sources.rules.configs import WriteMode
 from runtime.database import UnitOfWork
 
 _WRITTEN = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
 
 
-async def repeated_run(work: UnitOfWork, run: DataSourceRun) -> DataSourceRun | None:
+async def repeated_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | None:
     """The last run that succeeded, if doing the same again would change nothing.
 
     Only an upsert does nothing with rows that it has seen. Another config, `force`, a run that was
@@ -36,7 +37,7 @@ async def repeated_run(work: UnitOfWork, run: DataSourceRun) -> DataSourceRun | 
         )
         .order_by(data_source_run.c.id.desc())
         .limit(1),
-        of=DataSourceRun,
+        of=SourceRunRow,
     )
     if last is None or last.reverted_at is not None or not validators_of(last):
         return None
@@ -44,13 +45,13 @@ async def repeated_run(work: UnitOfWork, run: DataSourceRun) -> DataSourceRun | 
     return last if same and await _is_as_left(work, last) else None
 
 
-def validators_of(run: DataSourceRun) -> Mapping[str, str]:
+def validators_of(run: SourceRunRow) -> Mapping[str, str]:
     """The headers that ask a source whether it has changed since a run."""
     found: Mapping[str, str] = run.progress.get("fetched", {}).get("validators", {})
     return found
 
 
-async def _is_as_left(work: UnitOfWork, last: DataSourceRun) -> bool:
+async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
     """True when every row of the run still has its record, and every field is as it was."""
     assert last.database_id is not None, "a data source has a target"
     schema = await load_schema(work, last.workspace_id, last.database_id)
@@ -79,7 +80,7 @@ def _written(stats: JsonObject) -> int:
     return sum(stats[name] for name in _WRITTEN)
 
 
-async def end_unchanged(work: UnitOfWork, run: DataSourceRun, last: DataSourceRun) -> None:
+async def end_unchanged(work: UnitOfWork, run: SourceRunRow, last: SourceRunRow) -> None:
     """End a run whose source is as `last` read it: all of its rows count, and none was sent.
 
     Raises RunOverError, and `PlatformError` for who may not write any more.

@@ -14,9 +14,11 @@ from models.messages.notifications.commands import Notice, notify
 from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun, data_source_run
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.clock import utc_now
@@ -37,7 +39,7 @@ class RunEnd(NamedTuple):
 
 
 async def end_run(
-    work: UnitOfWork, run: DataSourceRun, end: RunEnd, principal: Principal | None = None
+    work: UnitOfWork, run: SourceRunRow, end: RunEnd, principal: Principal | None = None
 ) -> None:
     """Close an open run for ever and tell whoever waits for it; `principal` asked for the end.
 
@@ -88,14 +90,14 @@ def _without_input(plan: JsonObject) -> JsonObject:
 _INPUT = frozenset({"content", "headers"})
 
 
-async def _notify(work: UnitOfWork, run: DataSourceRun, end: RunEnd) -> None:
+async def _notify(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
     if run.data_source_id is None:
         await _notify_of_import(work, run, end)
     elif end.problem is not None:
         await _notify_of_failure(work, run, run.data_source_id, end.problem)
 
 
-async def _notify_of_import(work: UnitOfWork, run: DataSourceRun, end: RunEnd) -> None:
+async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
     if run.actor_user_id is None:
         return
     label, data = run.plan["label"], {"importId": str(run.id), "status": end.status.value}
@@ -123,7 +125,7 @@ def _counted(stats: JsonObject) -> str:
 
 
 async def _notify_of_failure(
-    work: UnitOfWork, run: DataSourceRun, data_source_id: Id, problem: SourceProblem
+    work: UnitOfWork, run: SourceRunRow, data_source_id: Id, problem: SourceProblem
 ) -> None:
     """Notify whoever the run acted for, or the owners when that person has left.
 
@@ -195,14 +197,14 @@ _ABANDONED = {
 async def _give_up(
     work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, problem: SourceProblem
 ) -> bool:
-    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
     await unstage(work, run_id)
     if run is not None:
         await end_run(work, run, RunEnd(status, unapplied(run), problem=problem))
     return run is not None
 
 
-def unapplied(run: DataSourceRun) -> JsonObject:
+def unapplied(run: SourceRunRow) -> JsonObject:
     """The counts of a run that has written nothing."""
     read = run.progress.get("read", 0)
     return {

@@ -16,8 +16,8 @@ from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANG
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.staging import is_staged, unstage
 from models.sources.data_source_runs.commands.targets import open_target
+from models.sources.data_source_runs.rows import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
-from models.sources.data_source_runs.tables import DataSourceRun, source_id_of
 from models.sources.data_sources.rules.configs import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
@@ -31,7 +31,7 @@ class StagedRowsLostError(Exception):
     """PostgreSQL has crashed since the rows were staged: they are to be staged again."""
 
 
-async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
+async def run_actor(work: UnitOfWork, run: SourceRunRow) -> Actor:
     """The user who asked for the run, with the rights they have now. Raises `DeniedError`."""
     user_id = run.actor_user_id
     role = None if user_id is None else await role_of(work, run.workspace_id, user_id)
@@ -53,7 +53,7 @@ async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
     )
 
 
-async def apply_run(work: UnitOfWork, run: DataSourceRun) -> JsonObject:
+async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     """Apply what a run has staged, and end it, in this one transaction; gives the counts.
 
     The row of the run is not held, so that a cancel never waits: it wins, and this raises
@@ -91,7 +91,7 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> JsonObject:
 
 
 async def _compare_and_write(
-    work: UnitOfWork, run: DataSourceRun, applied: Application
+    work: UnitOfWork, run: SourceRunRow, applied: Application
 ) -> JsonObject:
     """Write what the comparison finds; gives the counts."""
     rows, plan = applied.rows, run.plan
@@ -131,7 +131,7 @@ async def _compare_and_write(
 
 
 async def _removed(
-    work: UnitOfWork, run: DataSourceRun, applied: Application, mode: WriteMode
+    work: UnitOfWork, run: SourceRunRow, applied: Application, mode: WriteMode
 ) -> tuple[Any, RemovedRows] | None:
     """The records to remove, and how; None when none are. Raises SourceProblem at the guard."""
     how = RemovedRows(run.plan["removedRows"])

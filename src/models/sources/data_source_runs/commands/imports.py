@@ -21,6 +21,8 @@ from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import (
     KEPT_RESULT,
     DataSourceRunStatus,
@@ -29,11 +31,7 @@ from models.sources.data_source_runs.rules import (
     RunTrigger,
 )
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
-from models.sources.data_source_runs.tables import (
-    DATA_SOURCE_RUNS,
-    DataSourceRun,
-    data_source_run,
-)
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.commands import check_fields
 from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
 from models.sources.data_sources.rules.connection_uses import check_use
@@ -262,7 +260,7 @@ async def _earlier(
                 [DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED]
             ),
         ),
-        of=DataSourceRun,
+        of=SourceRunRow,
     )
     if found is None:
         return run_id

@@ -37,13 +37,9 @@ from models.data.records.queries.records import RECORD
 from models.messages.jobs.commands import accept_job
 from models.sources.data_source_runs.commands.targets import DENIED
 from models.sources.data_source_runs.queries import run_in_workspace
+from models.sources.data_source_runs.rows import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import REVERTIBLE, DataSourceRunStatus
-from models.sources.data_source_runs.tables import (
-    DataSourceRun,
-    data_source_run,
-    source_id_of,
-    source_row,
-)
+from models.sources.data_source_runs.tables import data_source_run, source_row
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.families import Family
@@ -80,7 +76,7 @@ async def accept_reversal(
     )
 
 
-async def _was_followed(work: UnitOfWork, run: DataSourceRun) -> bool:
+async def _was_followed(work: UnitOfWork, run: SourceRunRow) -> bool:
     later = exists().where(
         data_source_run.c.workspace_id == run.workspace_id,
         data_source_run.c.data_source_id == run.data_source_id,
@@ -115,7 +111,7 @@ async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
 
 
 async def _revert_records(
-    work: UnitOfWork, actor: Actor, run: DataSourceRun, database_id: Id
+    work: UnitOfWork, actor: Actor, run: SourceRunRow, database_id: Id
 ) -> dict[str, int]:
     await work.execute(select(func.set_config("statement_timeout", "600s", True)))
     await share_schema(work, database_id)
@@ -137,7 +133,7 @@ async def _revert_records(
     return {"reverted": reverted, "kept": written - reverted}
 
 
-def _changes(run: DataSourceRun) -> Select[Any]:
+def _changes(run: SourceRunRow) -> Select[Any]:
     """The changes that the run made, with the ids of their records."""
     return select(RECORD.id, CHANGE.id.label("change_id")).where(
         source_row.c.workspace_id == run.workspace_id,
@@ -151,7 +147,7 @@ def _changes(run: DataSourceRun) -> Select[Any]:
     )
 
 
-def _before(run: DataSourceRun, actor: Actor, work: UnitOfWork) -> Select[Any]:
+def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
     """The records as they were, as `update_from` takes them, but the ones that changed since."""
     later = CHANGE.id.table.alias("later")
     changed_since = exists().where(

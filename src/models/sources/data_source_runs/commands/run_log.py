@@ -6,15 +6,15 @@ from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus
-from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 
 
 async def log_status(
     work: UnitOfWork,
-    run: DataSourceRun,
+    run: SourceRunRow,
     status: DataSourceRunStatus,
     principal: Principal | None = None,
 ) -> None:
@@ -33,7 +33,7 @@ async def log_status(
     )
 
 
-async def _item(work: UnitOfWork, run: DataSourceRun) -> Id | None:
+async def _item(work: UnitOfWork, run: SourceRunRow) -> Id | None:
     """The item of the data source that runs: who sees it is told."""
     if run.data_source_id is None:
         return None

@@ -24,12 +24,10 @@ from models.sources.data_source_runs.commands.endings import fail_run
 from models.sources.data_source_runs.commands.execution import run_actor
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, RunTrigger
-from models.sources.data_source_runs.tables import (
-    DATA_SOURCE_RUNS,
-    DataSourceRun,
-    data_source_run,
-)
+from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.queries import find_data_source, visible
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.tables import data_source
@@ -79,7 +77,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
     return DueRefresh(run_id, wanted.workspace_id, request)
 
 
-async def _refusal(work: UnitOfWork, run: DataSourceRun) -> SourceProblem | None:
+async def _refusal(work: UnitOfWork, run: SourceRunRow) -> SourceProblem | None:
     """The reason why the person a schedule acts for may not refresh; None for one who may."""
     try:
         await _check(work, run, await run_actor(work, run))
@@ -92,7 +90,7 @@ async def _refusal(work: UnitOfWork, run: DataSourceRun) -> SourceProblem | None
     return None
 
 
-async def _check(work: UnitOfWork, run: DataSourceRun, actor: Actor) -> None:
+async def _check(work: UnitOfWork, run: SourceRunRow, actor: Actor) -> None:
     assert run.data_source_id is not None, "it is a refresh"
     placed = await visible(work, [run.workspace_id], run.data_source_id, actor.user_id)
     may_edit = placed is not None and level_on(placed, actor.role) >= Level.EDIT

@@ -8,13 +8,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.sources.data_source_runs.commands.run_log import log_status
+from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
-from models.sources.data_source_runs.tables import (
-    DATA_SOURCE_RUNS,
-    DataSourceRun,
-    data_source_run,
-    staged_row,
-)
+from models.sources.data_source_runs.tables import data_source_run, staged_row
 from runtime.database import UnitOfWork
 
 COLUMNS = ("run_id", "position", "identity", "digest", "title", "data")
@@ -32,9 +29,9 @@ class StagedBatch(NamedTuple):
     lines: bytes
 
 
-async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
+async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
     """The run, locked and marked as running; None when it is closed."""
-    row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
     if row is not None and row.status == DataSourceRunStatus.QUEUED:
         await lifecycle.move(
             work,
@@ -48,10 +45,10 @@ async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
     return row
 
 
-async def find_run(work: UnitOfWork, run_id: Id) -> DataSourceRun:
+async def find_run(work: UnitOfWork, run_id: Id) -> SourceRunRow:
     """The run, open or closed."""
     found = await work.first(
-        select(data_source_run).where(data_source_run.c.id == run_id), of=DataSourceRun
+        select(data_source_run).where(data_source_run.c.id == run_id), of=SourceRunRow
     )
     assert found is not None, "who executes a run was given its id"
     return found
@@ -68,7 +65,7 @@ async def record_progress(work: UnitOfWork, run_id: Id, **changed: Any) -> bool:
     return written.rowcount > 0
 
 
-async def stage_rows(work: UnitOfWork, run: DataSourceRun, batch: StagedBatch) -> None:
+async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: StagedBatch) -> None:
     """Stage a batch of a held run, and record how far it has come."""
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
@@ -84,7 +81,7 @@ async def stage_rows(work: UnitOfWork, run: DataSourceRun, batch: StagedBatch) -
     )
 
 
-async def is_staged(work: UnitOfWork, run: DataSourceRun) -> bool:
+async def is_staged(work: UnitOfWork, run: SourceRunRow) -> bool:
     """True when the rows that the run has read are there: a crash of PostgreSQL loses them all."""
     read, skipped = run.progress.get("read", 0), run.progress.get("skipped", 0)
     counted = await work.scalar(

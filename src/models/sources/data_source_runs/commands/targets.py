@@ -16,7 +16,7 @@ from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY
 from models.data.fields.shapes import CreateField
-from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
@@ -29,7 +29,7 @@ Grown = Mapping[str, Sequence[JsonObject]]
 
 
 async def filled_fields(
-    work: UnitOfWork, run: DataSourceRun, mapping: Sequence[FieldMapping]
+    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping]
 ) -> list[FieldSpec]:
     """The fields that the columns fill, in their order.
 
@@ -78,7 +78,7 @@ def _planned(mapping: FieldMapping) -> FieldSpec:
 async def open_target(
     work: UnitOfWork,
     actor: Actor,
-    run: DataSourceRun,
+    run: SourceRunRow,
     mapping: Sequence[FieldMapping],
     grown: Grown,
 ) -> Schema:
@@ -103,7 +103,7 @@ async def open_target(
 async def _add_missing(
     work: UnitOfWork,
     actor: Actor,
-    run: DataSourceRun,
+    run: SourceRunRow,
     database_id: Id,
     mapping: Sequence[FieldMapping],
     grown: Grown,
@@ -119,7 +119,7 @@ async def _add_missing(
 async def _create(
     work: UnitOfWork,
     actor: Actor,
-    run: DataSourceRun,
+    run: SourceRunRow,
     mapping: Sequence[FieldMapping],
     grown: Grown,
 ) -> Id:

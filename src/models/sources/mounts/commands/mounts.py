@@ -17,10 +17,11 @@ from models.sources.external_resources.rules.resources import (
     ProviderResource,
 )
 from models.sources.mounts.queries import find_mount, get_mount, mounted_resource, visible
+from models.sources.mounts.rows import MountRow
 from models.sources.mounts.rules import CANCELLED
 from models.sources.mounts.schedules import MOUNT_SCHEDULES
 from models.sources.mounts.shapes import CreateMount, MountDetail, MountedResource, MountResource
-from models.sources.mounts.tables import Mount, mount
+from models.sources.mounts.tables import mount
 from models.sources.provider_calls.commands import usable_connection
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
@@ -143,7 +144,7 @@ async def copy_mount(
     work: UnitOfWork, actor: Actor, mount_id: Id, title: str, parent_item_id: Id | None
 ) -> MountDetail:
     """A second mount of the same resource. Raises `NotFoundError`."""
-    found = await work.first(select(mount).where(*_this(actor, mount_id)), of=Mount)
+    found = await work.first(select(mount).where(*_this(actor, mount_id)), of=MountRow)
     if found is None:
         raise NotFoundError("mount")
     body = CreateMount.model_construct(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import bindparam, func, insert, select, update
 
@@ -19,9 +18,10 @@ from models.sources.external_resources.rules.resources import (
     ProviderResource,
 )
 from models.sources.mounts.commands.mounts import find_same, place_mount
+from models.sources.mounts.rows import MountRow
 from models.sources.mounts.rules import MAX_ENTRIES
 from models.sources.mounts.shapes import CreateMount
-from models.sources.mounts.tables import Mount, mount
+from models.sources.mounts.tables import mount
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -34,7 +34,7 @@ class ListedFolder:
     `missing` says that it is not shown any more, `problem` why it could not be listed.
     """
 
-    folder: Mount
+    folder: MountRow
     resources: list[ProviderResource] = field(default_factory=list)
     cursor: str | None = None
     done: bool = False
@@ -65,7 +65,7 @@ async def place_root(
     return made, True
 
 
-async def root_of(work: UnitOfWork, workspace_id: Id, mount_id: Id, job_id: Id) -> Mount | None:
+async def root_of(work: UnitOfWork, workspace_id: Id, mount_id: Id, job_id: Id) -> MountRow | None:
     """The mount that a job syncs; None when it is gone, or no longer this job's to sync."""
     return await work.first(
         select(mount)
@@ -75,25 +75,25 @@ async def root_of(work: UnitOfWork, workspace_id: Id, mount_id: Id, job_id: Id) 
             mount.c.id == mount_id,
             mount.c.sync_job_id == job_id,
         ),
-        of=Mount,
+        of=MountRow,
     )
 
 
-async def begin_listing(work: UnitOfWork, root: Mount) -> None:
+async def begin_listing(work: UnitOfWork, root: MountRow) -> None:
     """Forget what an earlier sync had still to list."""
     await work.execute(
         update(mount).where(mount.c.root_mount_id == root.id, mount.c.pending).values(pending=False)
     )
 
 
-async def pending_folders(work: UnitOfWork, root: Mount, limit: int) -> Sequence[Mount]:
+async def pending_folders(work: UnitOfWork, root: MountRow, limit: int) -> Sequence[MountRow]:
     """Entries whose content is still to be listed."""
     statement = select(mount).where(mount.c.root_mount_id == root.id, mount.c.pending)
-    return await work.rows(statement.order_by(mount.c.id).limit(limit), of=Mount)
+    return await work.rows(statement.order_by(mount.c.id).limit(limit), of=MountRow)
 
 
 async def record_listing(
-    work: UnitOfWork, actor: Actor, root: Mount, job_id: Id, listings: Sequence[ListedFolder]
+    work: UnitOfWork, actor: Actor, root: MountRow, job_id: Id, listings: Sequence[ListedFolder]
 ) -> int:
     """Write what was listed; gives how many entries the mount has then.
 
@@ -110,7 +110,7 @@ async def record_listing(
 
 
 async def _settle(work: UnitOfWork, listing: ListedFolder) -> None:
-    values: dict[str, Any] = {"pending": not listing.done}
+    values: JsonObject = {"pending": not listing.done}
     if listing.missing:
         values |= {"status": MountStatus.STALE.value, "vanished_at": work.now}
     if listing.problem is not None:
@@ -119,13 +119,13 @@ async def _settle(work: UnitOfWork, listing: ListedFolder) -> None:
 
 
 async def _record(
-    work: UnitOfWork, actor: Actor, root: Mount, job_id: Id, listing: ListedFolder, room: int
+    work: UnitOfWork, actor: Actor, root: MountRow, job_id: Id, listing: ListedFolder, room: int
 ) -> int:
     given = {one.external_id: one for one in listing.resources}
     given.pop(root.external_id, None)
     known = await work.rows(
         select(mount).where(mount.c.root_mount_id == root.id, mount.c.external_id.in_(list(given))),
-        of=Mount,
+        of=MountRow,
     )
     await _update(work, job_id, [(row, given.pop(row.external_id)) for row in known])
     fresh = list(given.values())[: max(room, 0)]
@@ -138,7 +138,7 @@ async def _record(
 
 
 async def _insert(
-    work: UnitOfWork, root: Mount, job_id: Id, parent: Id, fresh: Sequence[ProviderResource]
+    work: UnitOfWork, root: MountRow, job_id: Id, parent: Id, fresh: Sequence[ProviderResource]
 ) -> None:
     ids = [new_id() for _ in fresh]
     titles: list[tuple[Id | None, str]] = [
@@ -165,7 +165,7 @@ async def _insert(
 
 
 async def _update(
-    work: UnitOfWork, job_id: Id, found: Sequence[tuple[Mount, ProviderResource]]
+    work: UnitOfWork, job_id: Id, found: Sequence[tuple[MountRow, ProviderResource]]
 ) -> None:
     """Follow what the provider says now; a folder is listed once in each sync."""
     first = [(row, one) for row, one in found if row.seen_by != job_id]
@@ -187,7 +187,7 @@ async def _update(
     await rename_items(work, renamed)
 
 
-def _seen(work: UnitOfWork, job_id: Id, resource: ProviderResource) -> dict[str, Any]:
+def _seen(work: UnitOfWork, job_id: Id, resource: ProviderResource) -> JsonObject:
     return {
         "external_id": resource.external_id,
         "resource": resource.to_json(),
@@ -201,7 +201,7 @@ def _seen(work: UnitOfWork, job_id: Id, resource: ProviderResource) -> dict[str,
     }
 
 
-async def advance_root(work: UnitOfWork, root: Mount, job_id: Id, entries: int) -> None:
+async def advance_root(work: UnitOfWork, root: MountRow, job_id: Id, entries: int) -> None:
     """Show how far a sync has come. Raises ConflictError for one that was cancelled meanwhile."""
     values = {"entries": entries, "truncated": entries >= MAX_ENTRIES}
     await _change_root(work, root, job_id, values)
@@ -209,7 +209,7 @@ async def advance_root(work: UnitOfWork, root: Mount, job_id: Id, entries: int) 
 
 async def finish_sync(
     work: UnitOfWork,
-    root: Mount,
+    root: MountRow,
     job_id: Id,
     resource: ProviderResource,
     mark: str | None,
@@ -238,20 +238,20 @@ async def finish_sync(
     await note_unchanged(work, root, job_id, resource, mark)
 
 
-async def _has_problems(work: UnitOfWork, root: Mount) -> bool:
+async def _has_problems(work: UnitOfWork, root: MountRow) -> bool:
     these = (mount.c.root_mount_id == root.id, mount.c.status == MountStatus.ERROR.value)
     return await work.first(select(mount.c.id).where(*these).limit(1)) is not None
 
 
 async def note_unchanged(
     work: UnitOfWork,
-    root: Mount,
+    root: MountRow,
     job_id: Id,
     resource: ProviderResource,
     mark: str | None,
 ) -> None:
     """The mount is what the provider shows. Raises what `finish_sync` raises."""
-    values: dict[str, Any] = {
+    values: JsonObject = {
         "status": MountStatus.ACTIVE.value,
         "error": None,
         "vanished_at": None,
@@ -263,7 +263,7 @@ async def note_unchanged(
     await _change_root(work, root, job_id, values)
 
 
-async def note_vanished(work: UnitOfWork, root: Mount, job_id: Id) -> None:
+async def note_vanished(work: UnitOfWork, root: MountRow, job_id: Id) -> None:
     """The provider does not show the resource any more; everything stays where it is."""
     values = {
         "status": MountStatus.STALE.value,
@@ -290,7 +290,7 @@ async def note_failure(work: UnitOfWork, mount_id: Id, job_id: Id, message: str)
     )
 
 
-async def _change_root(work: UnitOfWork, root: Mount, job_id: Id, values: dict[str, Any]) -> None:
+async def _change_root(work: UnitOfWork, root: MountRow, job_id: Id, values: JsonObject) -> None:
     changed = await work.execute(
         update(mount)
         .where(mount.c.id == root.id, mount.c.sync_job_id == job_id)

@@ -10,7 +10,7 @@ from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import job_actor
-from models.messages.jobs.tables import Job
+from models.messages.jobs.rows import JobRow
 from models.workspace.changes.commands.execution import carry_out, named
 from models.workspace.changes.commands.proposals import hold_waiting, set_applying
 from models.workspace.changes.commands.sealing import opened
@@ -72,13 +72,13 @@ def _check_indexes(row: ChangeSet, body: ApplyChanges) -> None:
             )
 
 
-async def applier(work: UnitOfWork, job: Job) -> Actor:
+async def applier(work: UnitOfWork, job: JobRow) -> Actor:
     """The asker of a job, with the scopes that their credential had and their role still has."""
     actor = await job_actor(work, job)
     return replace(actor, scopes=actor.scopes & {Scope(one) for one in job.input["scopes"]})
 
 
-async def apply_next(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject | None:
+async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject | None:
     """Carry out the next operation that may be; None when it was the last."""
     row = await _held(work, job.subject_id)
     operations, outcomes = opened(keys, row), read_outcomes(row)
@@ -105,7 +105,7 @@ async def apply_next(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject | 
     return None
 
 
-async def stop_applying(work: UnitOfWork, job: Job) -> None:
+async def stop_applying(work: UnitOfWork, job: JobRow) -> None:
     """Let what was not looked at wait again, when the job could not go on."""
     row = await _held(work, job.subject_id)
     if row.status == ChangeStatus.APPLYING:

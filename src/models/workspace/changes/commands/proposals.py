@@ -11,6 +11,7 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.purging import MAX_ROWS, purge
 from models.workspace.changes.commands.sealing import sealed
 from models.workspace.changes.errors import BeingAppliedError, ClosedChangesError
+from models.workspace.changes.lifecycle import CHANGE_SETS
 from models.workspace.changes.queries import (
     detail,
     find_changes,
@@ -23,17 +24,13 @@ from models.workspace.changes.rules.operations import check_operations
 from models.workspace.changes.rules.status import (
     CHANGE_LIFECYCLE,
     WAITING,
+    ChangeSource,
     ChangeStatus,
     Outcome,
     ResultStatus,
 )
 from models.workspace.changes.shapes import ChangeSetDetail, Operation
-from models.workspace.changes.tables import (
-    CHANGE_SETS,
-    ChangeSet,
-    ChangeSource,
-    change_set,
-)
+from models.workspace.changes.tables import ChangeSet, change_set
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 

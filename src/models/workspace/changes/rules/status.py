@@ -1,4 +1,4 @@
-"""The states of a change set and of its operations, and who decides what is applied. Pure."""
+"""The states of a change set and of its operations, its author and its approval. Pure."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,14 @@ from enum import StrEnum
 
 from models.core.lifecycle.rules import Lifecycle
 from models.workspace.changes.rules.kinds import Stake
+
+
+class ChangeSource(StrEnum):
+    """The author of the operations."""
+
+    MODEL = "model"
+    RULES = "rules"
+    HAND = "hand"
 
 
 class ChangeStatus(StrEnum):

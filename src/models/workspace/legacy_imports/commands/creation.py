@@ -6,10 +6,11 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.core.work_bounds import require_place_of
 from models.workspace.legacy_imports.commands.executions import start_execution
+from models.workspace.legacy_imports.lifecycle import LEGACY_IMPORTS
 from models.workspace.legacy_imports.queries import get_run
 from models.workspace.legacy_imports.rules import Mode
 from models.workspace.legacy_imports.shapes import CreateLegacyImport, LegacyImport
-from models.workspace.legacy_imports.tables import LEGACY_IMPORTS, legacy_import_run
+from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family

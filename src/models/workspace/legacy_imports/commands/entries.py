@@ -13,6 +13,7 @@ from models.core.bundles.kinds import ImportTarget
 from models.core.bundles.rules import imported_id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.bundles.rules import Manifest
+from models.workspace.legacy_imports.lifecycle import LEGACY_IMPORTS
 from models.workspace.legacy_imports.rules import (
     ImportStage,
     LegacyImportStatus,
@@ -20,7 +21,6 @@ from models.workspace.legacy_imports.rules import (
     RollbackState,
 )
 from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
     LegacyImportRun,
     LegacyImportWorkspace,
     legacy_import_run,

@@ -6,12 +6,9 @@ from typing import Any
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.legacy_imports.errors import WrongStatusError
+from models.workspace.legacy_imports.lifecycle import LEGACY_IMPORTS
 from models.workspace.legacy_imports.rules import LegacyImportStatus
-from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
-    LegacyImportRun,
-    LegacyImportWorkspace,
-)
+from models.workspace.legacy_imports.tables import LegacyImportRun, LegacyImportWorkspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 

@@ -9,6 +9,7 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.legacy_imports.commands.executions import cancel_execution
 from models.workspace.legacy_imports.commands.releases import release
+from models.workspace.legacy_imports.lifecycle import LEGACY_IMPORTS
 from models.workspace.legacy_imports.notices import notify_maker, notify_owners
 from models.workspace.legacy_imports.queries import decisive, entries_of
 from models.workspace.legacy_imports.rules import (
@@ -23,7 +24,6 @@ from models.workspace.legacy_imports.rules import (
     next_step,
 )
 from models.workspace.legacy_imports.tables import (
-    LEGACY_IMPORTS,
     LegacyImportRun,
     LegacyImportWorkspace,
     legacy_import_run,

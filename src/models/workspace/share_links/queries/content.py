@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import tuple_
 
 from models.content.files.queries import file_of_item, unhidden_files
+from models.content.files.rows import FileRow
 from models.content.files.rules import AssetClaim, download_url
-from models.content.files.tables import File
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import find_item, target_of
+from models.content.items.rows import ItemRow
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import ItemRow
 from models.content.surfaces.queries import blocks_of, nested
 from models.content.surfaces.rules.references import NOUNS, references
 from models.content.surfaces.shapes import BlockTree
@@ -116,7 +116,7 @@ async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> SharedFile
     )
 
 
-async def file_of(work: UnitOfWork, link: ShareLink) -> File:
+async def file_of(work: UnitOfWork, link: ShareLink) -> FileRow:
     """The file that a link's item places. Raises `NotFoundError`."""
     return await file_of_item(work, link.workspace_id, link.workspace_item_id)
 

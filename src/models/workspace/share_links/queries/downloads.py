@@ -1,8 +1,8 @@
 """The files that download URLs and share links open."""
 
 from models.content.files.queries import AssetRow, find_asset
+from models.content.files.rows import FileRow
 from models.content.files.rules import Content
-from models.content.files.tables import File
 from models.content.items.rules import ItemKind
 from models.core.base import Id
 from models.workspace.share_links.queries.content import file_of
@@ -43,7 +43,7 @@ async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:
     return _content(await file_of(work, link))
 
 
-def _content(row: File | AssetRow) -> Content:
+def _content(row: FileRow | AssetRow) -> Content:
     return Content(
         name=row.name,
         mime_type=row.mime_type,

@@ -1,8 +1,8 @@
 """The records that a share link of a database or a view shows."""
 
 from models.content.items.queries import target_of
+from models.content.items.rows import ItemRow
 from models.content.items.rules import ItemKind
-from models.content.items.tables import ItemRow
 from models.core.base import JsonObject
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import FieldSpec, Schema

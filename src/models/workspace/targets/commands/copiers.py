@@ -16,8 +16,8 @@ from models.automation.automations.shapes import CreateAutomation
 from models.content.files.commands import copy_file
 from models.content.items.commands import change_item, create_item_for
 from models.content.items.queries import target_of
+from models.content.items.rows import ItemRow
 from models.content.items.rules import ItemKind
-from models.content.items.tables import ItemRow
 from models.content.surfaces.commands.surfaces import copy_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject

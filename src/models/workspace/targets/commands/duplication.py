@@ -8,9 +8,9 @@ from models.content.grants.commands import copy_grants
 from models.content.items.commands import check_parent, check_scopes, copy_appearance
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import find_item, get_item, item_detail, items_below, target_of
+from models.content.items.rows import ItemRow
 from models.content.items.rules import ItemKind, copy_stem, copy_title
 from models.content.items.shapes import ItemDetail
-from models.content.items.tables import ItemRow
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.database_copies.commands.acceptance import accept_copy

@@ -1,0 +1,35 @@
+"""The type of the row of a run, for whoever executes it."""
+
+from datetime import datetime
+from typing import Any, Protocol
+
+from models.core.base import Id
+
+
+class SourceRunRow(Protocol):
+    """A run: `plan` is what it does, `progress` how far it came, `stats` what it counted."""
+
+    id: Id
+    workspace_id: Id
+    data_source_id: Id | None
+    database_id: Id | None
+    status: str
+    trigger: str
+    actor_user_id: Id | None
+    chain: list[Id]
+    plan: dict[str, Any]
+    progress: dict[str, Any]
+    stats: dict[str, Any]
+    result: dict[str, Any] | None
+    error: str | None
+    error_kind: str | None
+    created_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    reverted_at: datetime | None
+
+
+def source_id_of(run: SourceRunRow) -> Id:
+    """The source of a run's rows: its data source, what an import renews, or the run itself."""
+    renewed = run.plan.get("sourceId")
+    return run.data_source_id or (run.id if renewed is None else Id(renewed))
