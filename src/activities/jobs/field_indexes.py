@@ -4,7 +4,8 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.records.commands.index_building import abandon_index, build_index
+from models.data.fields.commands import abandon_index
+from models.data.records.commands.index_building import build_index
 from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 
@@ -18,5 +19,5 @@ class FieldIndexes(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: JobRow) -> bool:
-        await abandon_index(work, job.id, job.workspace_id)
+        await abandon_index(work, job.workspace_id, job.id)
         return True

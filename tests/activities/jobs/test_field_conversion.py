@@ -13,9 +13,11 @@ from activities.jobs.field_removal import FieldRemoval
 from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.databases.commands import conversion_staging, stored_values
+from models.data.databases.commands import conversion_staging
+from models.data.databases.tables import conversion_value
 from models.data.fields.locks import own_schema, share_schema
-from models.data.fields.tables import conversion_value, removed_field
+from models.data.fields.tables import removed_field
+from models.data.records.commands import stored_values
 from models.data.records.commands.records import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record

@@ -8,9 +8,9 @@ from sqlalchemy import func, select, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.data.databases.commands import stored_values
 from models.data.fields.tables import field as field_table
 from models.data.fields.tables import removed_field
+from models.data.records.commands import stored_values
 from models.data.records.tables import record
 from models.messages.jobs.tables import job
 from tests.support.client import Client

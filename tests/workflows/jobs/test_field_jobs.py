@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from models.data.databases.commands import stored_values
 from models.data.fields.tables import removed_field
+from models.data.records.commands import stored_values
 from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.patience import eventually

@@ -2,14 +2,12 @@
 
 from typing import Protocol
 
-from sqlalchemy import select
-
-from models.content.items.joins import ITEM, live_item_of
+from models.content.items.joins import ITEM
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
-from models.data.fields.tables import database
+from models.data.fields.joins import DATABASE, live_databases
 from models.messages.jobs.queries import succeeded_job
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -34,16 +32,12 @@ class SourceDatabase(Protocol):
 async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> SourceDatabase:
     """A database with columns of its item. Raises `NotFoundError`."""
     found = await work.first(
-        select(
-            database,
+        live_databases(
+            workspace_id,
+            *DATABASE,
             *(ITEM[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
             ITEM.metadata.label("item_metadata"),
-        )
-        .join(*live_item_of(database))
-        .where(
-            database.c.workspace_id == workspace_id,
-            database.c.id == database_id,
-        ),
+        ).where(DATABASE.id == database_id),
         of=SourceDatabase,
     )
     if found is None:

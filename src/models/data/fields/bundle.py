@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
-from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import Stage, shape_problem
+from models.data.fields.joins import DATABASE, live_databases
 from models.data.fields.rules.fields import Option
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.settings import read_settings
@@ -20,25 +20,16 @@ _FILE = "databases.ndjson"
 _OPTIONS = TypeAdapter(list[Option])
 
 
-def live_databases(workspace_id: Any, *columns: Any) -> Select[Any]:
-    """The databases outside the trash: these columns of them, or all."""
-    return (
-        select(*(columns or (database,)))
-        .join(*live_item_of(database))
-        .where(database.c.workspace_id == workspace_id)
-    )
-
-
 def of_live_databases(workspace_id: Id, table: Any) -> Select[Any]:
     """The rows of a table that belong to databases outside the trash."""
     return select(table).where(
         table.c.workspace_id == workspace_id,
-        table.c.database_id.in_(live_databases(workspace_id, database.c.id)),
+        table.c.database_id.in_(live_databases(workspace_id, DATABASE.id)),
     )
 
 
 def _databases(workspace_id: Id) -> Select[Any]:
-    return live_databases(workspace_id)
+    return live_databases(workspace_id, *DATABASE)
 
 
 def _fields(workspace_id: Id) -> Select[Any]:

@@ -1,14 +1,23 @@
-"""Writing the options of fields, for writers of records that add some."""
+"""Writing the rows of databases and fields; checks and consequences are the callers'."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import CTE, ColumnElement, delete, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.core.base import Id
+from models.core.keys import free_key, slug
+from models.core.revisions import next_updated_at
 from models.data.fields.field_rows import field_specs
-from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import DatabaseField, field
+from models.data.fields.rows import DatabaseRow
+from models.data.fields.rules.fields import FieldSpec, Schema
+from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError
+
+_KEY_ATTEMPTS = 5
 
 
 async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> Schema:
@@ -39,3 +48,187 @@ async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str])
             .where(field.c.workspace_id == schema.workspace_id, field.c.id == spec.id)
             .values(options=[option.wire() for option in spec.options], updated_at=work.now)
         )
+
+
+async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseRow:
+    """A database, locked until the transaction ends. Raises `NotFoundError`."""
+    found = await work.first(
+        select(database)
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+        .with_for_update(),
+        of=DatabaseRow,
+    )
+    if found is None:
+        raise NotFoundError("database")
+    return found
+
+
+async def write_database(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, **values: Any
+) -> None:
+    """Set columns of a database, and always its `updatedAt`."""
+    await work.execute(
+        update(database)
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+        .values(**values, updated_at=next_updated_at(database.c.updated_at, work.now))
+    )
+
+
+async def insert_database(
+    work: UnitOfWork, workspace_id: Id, values: dict[str, object], key: str | None
+) -> None:
+    """Insert a database under the given key, or under the first free one the label suggests.
+
+    When another transaction takes the key meanwhile, the next free one is tried.
+    """
+    wanted = key or slug(str(values["label"]), "database")
+    for _ in range(1 if key else _KEY_ATTEMPTS):
+        chosen = key or await free_key(work, database, workspace_id, wanted)
+        inserted = await work.first(
+            upsert(database)
+            .values(**values, workspace_id=workspace_id, key=chosen)
+            .on_conflict_do_nothing(index_elements=["workspace_id", "key"])
+            .returning(database.c.id)
+        )
+        if inserted is not None:
+            return
+    raise ConflictError(
+        f"The key {wanted} is in use, perhaps by a database in the trash. Choose another key."
+    )
+
+
+async def delete_unplaced(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
+    """Delete a database that has no item, with its fields."""
+    await work.execute(
+        delete(field).where(
+            field.c.workspace_id == workspace_id, field.c.database_id == database_id
+        )
+    )
+    await work.execute(
+        delete(database).where(
+            database.c.workspace_id == workspace_id,
+            database.c.id == database_id,
+            database.c.item_id.is_(None),
+        )
+    )
+
+
+def taking_numbers(
+    workspace_id: ColumnElement[Any], database_id: ColumnElement[Any], count: ColumnElement[int]
+) -> CTE:
+    """The taking of `count` numbers of a database: `first` is the lowest."""
+    return (
+        update(database)
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+        .values(next_number=database.c.next_number + count)
+        .returning((database.c.next_number - count).label("first"))
+        .cte("counted")
+    )
+
+
+async def advance_number(work: UnitOfWork, workspace_id: Id, database_id: Id, count: int) -> None:
+    """Take `count` numbers of a database that were given away already."""
+    await work.execute(
+        update(database)
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+        .values(next_number=database.c.next_number + count)
+    )
+
+
+async def insert_fields(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, fields: Sequence[FieldSpec]
+) -> None:
+    """Insert the rows of new fields."""
+    rows = [
+        {
+            **_columns(spec),
+            "id": spec.id,
+            "workspace_id": workspace_id,
+            "database_id": database_id,
+            "key": spec.key,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for spec in fields
+    ]
+    await work.execute(insert(field).values(rows))
+
+
+async def write_field(
+    work: UnitOfWork, workspace_id: Id, spec: FieldSpec, *, values_change: bool = False
+) -> None:
+    """Update the row of a field.
+
+    With `values_change` its values become others, so its side index is no longer valid.
+    """
+    stale = {"index_id": None, "index_ready": False} if values_change else {}
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.id == spec.id)
+        .values(**_columns(spec), **stale, updated_at=next_updated_at(field.c.updated_at, work.now))
+    )
+
+
+async def delete_field_row(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
+    """Delete the row of a field."""
+    await work.execute(
+        delete(field).where(field.c.workspace_id == workspace_id, field.c.id == field_id)
+    )
+
+
+def _columns(spec: FieldSpec) -> dict[str, Any]:
+    return {
+        "label": spec.label,
+        "kind": spec.kind.value,
+        "required": spec.required,
+        "default_value": spec.default,
+        "options": [option.wire() for option in spec.options],
+        "settings": spec.settings,
+        "position": spec.position,
+    }
+
+
+async def name_index(work: UnitOfWork, workspace_id: Id, field_id: Id, index_id: Id) -> None:
+    """Give a field a side index that is not complete yet."""
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.id == field_id)
+        .values(index_id=index_id, index_ready=False)
+    )
+
+
+async def complete_index(work: UnitOfWork, workspace_id: Id, index_id: Id) -> None:
+    """Let queries use a side index."""
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.index_id == index_id)
+        .values(index_ready=True)
+    )
+
+
+async def abandon_index(work: UnitOfWork, workspace_id: Id, index_id: Id) -> None:
+    """Let go of an index that cannot be built; its entries are swept by the next job."""
+    await work.execute(
+        update(field)
+        .where(field.c.workspace_id == workspace_id, field.c.index_id == index_id)
+        .values(index_id=None, index_ready=False)
+    )
+
+
+async def remember_removed(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, spec: FieldSpec
+) -> None:
+    """Keep the key of a removed field from others while records store values under it."""
+    removed = {"id": spec.id, "database_id": database_id, "key": spec.key}
+    await work.execute(
+        insert(removed_field).values(**removed, workspace_id=workspace_id, removed_at=work.now)
+    )
+
+
+async def forget_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
+    """Free the key of a removed field."""
+    await work.execute(
+        delete(removed_field).where(
+            removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id
+        )
+    )

@@ -1,12 +1,13 @@
 """Reading the fields of databases as the rules see them: as rows, or as one text."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
-from sqlalchemy import ScalarSelect, Text, Uuid, bindparam, func, select
+from sqlalchemy import ARRAY, ScalarSelect, Text, Uuid, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
@@ -127,6 +128,25 @@ async def find_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Fi
     named = {"workspace_id": workspace_id, "database_id": database_id}
     row = await _FIELDS.first(work, named)
     return {} if row is None else read_fields(row[0])
+
+
+async def fields_of_each(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    """The fields of each of these databases, in the trash or not."""
+    rows = await _OF_EACH.rows(work, {"workspace_id": workspace_id, "ids": list(database_ids)})
+    by_database = defaultdict(list)
+    for row in rows:
+        by_database[row.database_id].append(row)
+    return {each: field_specs(by_database[each]) for each in database_ids}
+
+
+_OF_EACH = PreparedStatement(
+    select(field).where(
+        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        field.c.database_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+)
 
 
 async def fields_by_database(

@@ -4,22 +4,15 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    Select,
-    Uuid,
-    bindparam,
-    cast,
-    func,
-    literal,
-    select,
-)
+from sqlalchemy import ARRAY, ScalarSelect, Select, Uuid, bindparam, cast, func, literal, select
 
 from models.content.items.joins import ITEM, live_item_of
-from models.content.items.queries import PlacementOf, placed, placement_of, sees_items
+from models.content.items.queries import PlacementOf, placement_of, sees_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.data.fields.field_rows import field_spec, field_specs
+from models.data.fields.joins import open_databases, placed_databases
+from models.data.fields.rows import RemovedFieldRow
 from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.shapes import FieldShape
@@ -34,7 +27,7 @@ database_level = visible.level
 """The level of an actor on a database: `await database_level(work, actor, database_id)`."""
 
 visible_field = PlacementOf(
-    placed(database)
+    placed_databases()
     .join(field, field.c.database_id == database.c.id)
     .where(
         field.c.id == bindparam("id", type_=Uuid),
@@ -76,13 +69,27 @@ async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
     return label
 
 
-async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Schema:
-    """The fields of a database, in order. Raises `NotFoundError` when there is no such database.
+async def stored_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str:
+    """The label of an existing database, be it in the trash or without an item."""
+    label: str = await work.scalar(
+        select(database.c.label).where(
+            database.c.workspace_id == workspace_id, database.c.id == database_id
+        )
+    )
+    return label
+
+
+async def load_schema(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, noun: str = "database"
+) -> Schema:
+    """The fields of a database, in order.
+
+    Raises `NotFoundError` of `noun` when there is no such database outside the trash.
 
     One statement answers both, for every database has a title field.
     """
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
-    return schema_of(await _SCHEMA.rows(work, parameters))
+    return schema_of(await _SCHEMA.rows(work, parameters), noun)
 
 
 async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
@@ -110,6 +117,62 @@ async def get_field(
     if found is None:
         raise NotFoundError("field")
     return field_shape(found)
+
+
+async def shown_fields(
+    work: UnitOfWork, workspace_id: Id, database_ids: Sequence[Id]
+) -> dict[Id, list[FieldShape]]:
+    """The fields of these databases as the interface shows them, in order."""
+    rows = await work.rows(
+        select(field)
+        .where(field.c.workspace_id == workspace_id, field.c.database_id.in_(database_ids))
+        .order_by(field.c.position, field.c.key),
+        of=DatabaseField,
+    )
+    fields: dict[Id, list[FieldShape]] = {database_id: [] for database_id in database_ids}
+    for row in rows:
+        fields[row.database_id].append(field_shape(row))
+    return fields
+
+
+async def seen_field(work: UnitOfWork, actor: Actor, field_id: Id) -> FieldShape | None:
+    """A field, if the actor sees its database."""
+    found = await work.first(
+        open_databases(actor, *field.c)
+        .join(field, field.c.database_id == database.c.id)
+        .where(field.c.workspace_id == actor.workspace_id, field.c.id == field_id),
+        of=DatabaseField,
+    )
+    return None if found is None else field_shape(found)
+
+
+def field_with_key(workspace_id: Id, database_id: Id, key: str) -> ScalarSelect[Id]:
+    """The id of the field of a database that has this key."""
+    return (
+        select(field.c.id)
+        .where(
+            field.c.workspace_id == workspace_id,
+            field.c.database_id == database_id,
+            field.c.key == key,
+        )
+        .scalar_subquery()
+    )
+
+
+def named_indexes(workspace_id: Id) -> Select[Any]:
+    """The ids of the side indexes that fields have."""
+    return select(field.c.index_id).where(
+        field.c.workspace_id == workspace_id, field.c.index_id.is_not(None)
+    )
+
+
+def next_number_of(workspace_id: Id, database_id: Id) -> ScalarSelect[int]:
+    """The next value of the auto_number field of a database."""
+    return (
+        select(database.c.next_number)
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+        .scalar_subquery()
+    )
 
 
 async def load_catalog(
@@ -155,6 +218,12 @@ async def removed_keys(
     for row in rows:
         keys[row.database_id].add(row.key)
     return keys
+
+
+async def find_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> RemovedFieldRow | None:
+    """A removed field that records still store values of."""
+    this = (removed_field.c.workspace_id == workspace_id, removed_field.c.id == field_id)
+    return await work.first(select(removed_field).where(*this), of=RemovedFieldRow)
 
 
 def schema_of(rows: Sequence[DatabaseField], noun: str = "database") -> Schema:

@@ -94,27 +94,6 @@ class RemovedField(SQLModel, table=True):
     removed_at: datetime = Field(sa_type=Timestamp)
 
 
-class FieldConversionValue(SQLModel, table=True):
-    """A value converted by the job `job_id`, not yet applied to its record; None when it is lost.
-
-    `record_updated_at` is the `updated_at` of the record when its value was converted.
-    """
-
-    __tablename__ = "field_conversion_value"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "job_id"], ["job.workspace_id", "job.id"], ondelete="CASCADE"
-        ),
-    )
-
-    job_id: Id = Field(primary_key=True)
-    record_id: Id = Field(primary_key=True)
-    workspace_id: Id
-    value: Any = Field(default=None, sa_type=JSONB(none_as_null=True), nullable=True)
-    record_updated_at: datetime = Field(sa_type=Timestamp)
-
-
 database = table_of(Database)
 field = table_of(DatabaseField)
 removed_field = table_of(RemovedField)
-conversion_value = table_of(FieldConversionValue)

@@ -1,15 +1,12 @@
 """Notifications of comments on records: to those mentioned, and to those in the thread."""
 
-from typing import Protocol
-
 from sqlalchemy import select
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.fields.tables import database
 from models.data.record_comments.queries import of_record
 from models.data.record_comments.tables import RecordComment, record_comment
-from models.data.records.tables import record
+from models.data.records.queries.records import RecordSubject, record_subject
 from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify_each
 from models.messages.notifications.rules import about
@@ -22,18 +19,12 @@ MOST_TOLD = 50
 _comment = record_comment.c
 
 
-class _Subject(Protocol):
-    title: str
-    item_id: Id
-    created_by_user_id: Id | None
-
-
 async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
     """Notify whom a new comment mentions, and the followers of the thread, or of the record.
 
     A record is followed by who made it, a thread by its authors.
     """
-    subject = await _subject(work, actor, made.record_id)
+    subject = await record_subject(work, actor.workspace_id, made.record_id)
     if made.parent_comment_id is None:
         following = {subject.created_by_user_id} - {None}
     else:
@@ -57,18 +48,18 @@ async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment)
 async def notify_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComment) -> None:
     """Notify those whom a changed comment mentions, and who have not been told of it before."""
     if changed.mentions:
-        subject = await _subject(work, actor, changed.record_id)
+        subject = await record_subject(work, actor.workspace_id, changed.record_id)
         notice = _mention(actor, changed, subject, await display_name(work, actor.person))
         await notify_each(work, actor.workspace_id, [(changed.mentions, notice)])
 
 
-def _mention(actor: Actor, made: RecordComment, subject: _Subject, name: str) -> Notice:
+def _mention(actor: Actor, made: RecordComment, subject: RecordSubject, name: str) -> Notice:
     title = f"{name} mentioned you on “{subject.title}”"
     return _notice(actor, made, subject, NotificationKind.MENTION, title)
 
 
 def _notice(
-    actor: Actor, made: RecordComment, subject: _Subject, kind: NotificationKind, title: str
+    actor: Actor, made: RecordComment, subject: RecordSubject, kind: NotificationKind, title: str
 ) -> Notice:
     return Notice(
         kind=kind,
@@ -80,20 +71,6 @@ def _notice(
         data={"commentId": str(made.id)},
         key=f"{kind}/record-comment/{made.id}",
     )
-
-
-async def _subject(work: UnitOfWork, actor: Actor, record_id: Id) -> _Subject:
-    (found,) = await work.rows(
-        select(record.c.title, record.c.created_by_user_id, database.c.item_id)
-        .join(
-            database,
-            (database.c.workspace_id == record.c.workspace_id)
-            & (database.c.id == record.c.database_id),
-        )
-        .where(record.c.workspace_id == actor.workspace_id, record.c.id == record_id),
-        of=_Subject,
-    )
-    return found
 
 
 async def _authors(work: UnitOfWork, actor: Actor, record_id: Id, thread_id: Id) -> set[Id | None]:

@@ -2,14 +2,11 @@
 
 import re
 
-from sqlalchemy import select
-
 from models.content.files.commands import register_private_file
 from models.content.files.rules import Content, file_name
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.fields.queries import load_schema
-from models.data.fields.tables import database
+from models.data.fields.queries import load_schema, stored_label
 from models.data.record_exports.rules import columns
 from models.data.record_exports.shapes import CreateExport, ExportFormat
 from models.data.records.queries.visibility import unseen_fields
@@ -67,11 +64,7 @@ async def record_export(
     work: UnitOfWork, job: JobRow, object_key: str, size: int, sha256: bytes
 ) -> Id:
     """Record the file of an export, private to its actor; the file's id is the export's."""
-    label = await work.scalar(
-        select(database.c.label).where(
-            database.c.workspace_id == job.workspace_id, database.c.id == job.subject_id
-        )
-    )
+    label = await stored_label(work, job.workspace_id, job.subject_id)
     file_format = ExportFormat(job.input["format"])
     content = Content(
         name=file_name(f"{_SLASH.sub('-', label)}.{file_format}"),

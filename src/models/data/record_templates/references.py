@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ARRAY, Uuid, func, literal, select
-
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import database
+from models.data.records.queries.records import RECORD
 from models.data.records.queries.references import check_references
+from models.data.records.queries.visibility import open_records
 from models.data.records.rules.write.data import Change, refuse
 from models.data.records.rules.write.writes import Checked, Write, WriteOp
-from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -43,17 +40,9 @@ async def _check_targets(
     }
     if not wanted:
         return
-    ids = literal([target for _, target in wanted], ARRAY(Uuid))
+    ids = [target for _, target in wanted]
     rows = await work.rows(
-        select(record.c.database_id, record.c.id)
-        .join(database, database.c.id == record.c.database_id)
-        .where(
-            record.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
-            record.c.id == func.any(ids),
-            record.c.deleted_at.is_(None),
-            database.c.item_id.not_in(select(closed_items(actor).c.id)),
-        )
+        open_records(actor, ids, RECORD.database_id, RECORD.id).where(RECORD.deleted_at.is_(None))
     )
     if wanted - {(row.database_id, row.id) for row in rows}:
         raise NotFoundError("record")

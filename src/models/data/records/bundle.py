@@ -11,11 +11,12 @@ from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
-from models.data.fields.bundle import live_databases, of_live_databases
+from models.data.fields.bundle import of_live_databases
 from models.data.fields.field_rows import find_fields, specs_of_rows
+from models.data.fields.joins import DATABASE, live_databases
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.fields.rules.kinds import DERIVED_KINDS, TITLE_KEY, FieldKind
-from models.data.fields.tables import database, field, removed_field
+from models.data.fields.tables import field, removed_field
 from models.data.records.commands.recomputation_jobs import request_recomputation
 from models.data.records.rules.write.computed_order import Stale
 from models.data.records.rules.write.data import DataCheck
@@ -39,7 +40,7 @@ def _rows(workspace_id: Id) -> Select[Any]:
     columns = [data if one.name == "data" else one for one in record.c]
     return select(*columns).where(
         record.c.workspace_id == workspace_id,
-        record.c.database_id.in_(live_databases(workspace_id, database.c.id)),
+        record.c.database_id.in_(live_databases(workspace_id, DATABASE.id)),
         record.c.deleted_at.is_(None),
     )
 
@@ -62,8 +63,8 @@ def _links(workspace_id: Id) -> Select[Any]:
 
 def _live_content(surface: Any) -> ColumnElement[bool]:
     """True when a surface is the content of a record or of a template outside the trash."""
-    databases = live_databases(surface.workspace_id, database.c.id).where(
-        database.c.id == surface.database_id
+    databases = live_databases(surface.workspace_id, DATABASE.id).where(
+        DATABASE.id == surface.database_id
     )
     live = select(record.c.id).where(
         record.c.workspace_id == surface.workspace_id,

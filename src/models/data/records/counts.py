@@ -4,9 +4,8 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Select, cast, delete, func, insert, select
 
-from models.content.items.joins import live_item_of
 from models.core.base import Id
-from models.data.fields.tables import database
+from models.data.fields.joins import DATABASE, live_databases
 from models.data.records.tables import record_count
 from runtime.database import UnitOfWork
 
@@ -18,11 +17,8 @@ _TOTAL = cast(func.coalesce(func.sum(record_count.c.number), 0), BigInteger)
 
 def number_of_records(workspace_id: Id) -> Select[Any]:
     """The number of a workspace's records outside the trash whose databases are outside it too."""
-    return (
-        select(_TOTAL)
-        .join(database, database.c.id == record_count.c.database_id)
-        .join(*live_item_of(database))
-        .where(database.c.workspace_id == workspace_id)
+    return live_databases(workspace_id, _TOTAL).join(
+        record_count, record_count.c.database_id == DATABASE.id
     )
 
 

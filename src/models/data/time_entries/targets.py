@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
 from models.content.items import queries as items
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
@@ -12,7 +10,6 @@ from models.data.fields.queries import get_field
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.shapes import FieldShape
 from models.data.records.queries import records
-from models.data.records.tables import Record, record
 from models.data.time_entries.rules.kinds import TargetKind
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
@@ -69,8 +66,7 @@ async def _record(work: UnitOfWork, actor: Actor, record_id: Id, field_id: Id | 
     place = await records.visible(work, [actor.workspace_id], record_id, actor.user_id)
     if place is None or level_on(place, actor.role) < Level.VIEW:
         raise NotFoundError("record")
-    own = (record.c.workspace_id == actor.workspace_id, record.c.id == record_id)
-    (row,) = await work.rows(select(record.c.title, record.c.database_id).where(*own), of=Record)
+    row = await records.record_subject(work, actor.workspace_id, record_id)
     field = None
     if field_id is not None:
         field = await get_field(work, actor.workspace_id, row.database_id, field_id)

@@ -10,7 +10,7 @@ from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.data.fields.tables import database
+from models.data.fields.joins import DATABASE, database_of
 from models.data.records.rules.query.views import through_view
 from models.data.records.shapes import RecordQuery
 from models.data.views.rules.kinds import ViewScope
@@ -26,13 +26,12 @@ def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
     """The ids of the given views that the actor sees, shared ones and their own."""
     return (
         select(view.c.id)
-        .join(database, database.c.id == view.c.database_id)
+        .join(*database_of(view))
         .where(
             view.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
             view.c.id == func.any(ids),
             or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
-            sees_items(actor, view.c.item_id, database.c.item_id),
+            sees_items(actor, view.c.item_id, DATABASE.item_id),
         )
     )
 

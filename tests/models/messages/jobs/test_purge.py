@@ -2,7 +2,7 @@
 
 from sqlalchemy import insert
 
-from models.data.fields.tables import conversion_value
+from models.data.databases.tables import conversion_value
 from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.tables import job
 from runtime.ids import new_id

@@ -24,19 +24,13 @@ from models.data.database_copies.rules import (
     outward,
 )
 from models.data.databases.commands.field_usages import remove_usages
-from models.data.databases.commands.rows import (
-    add_to_layout,
-    insert_fields,
-    remove_from_layout,
-    write_database,
-    write_field,
-)
-from models.data.fields.field_rows import field_specs
+from models.data.databases.commands.layouts import add_to_layout, remove_from_layout
+from models.data.fields.commands import insert_fields, write_database, write_field
+from models.data.fields.field_rows import find_fields
 from models.data.fields.locks import own_schema
-from models.data.fields.queries import removed_keys
+from models.data.fields.queries import removed_keys, stored_label
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.shapes import MAX_FIELDS
-from models.data.fields.tables import DatabaseField, database, field
 from models.data.record_templates.tables import record_template
 from models.data.records.commands.recomputation_jobs import request_recomputation
 from models.data.records.rules.write.computed_order import FOLLOWING, Stale
@@ -67,11 +61,7 @@ async def publish(
     actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
     await check_relation_targets(work, actor, copy.source_id, fields)
-    label = await work.scalar(
-        select(database.c.label).where(
-            database.c.workspace_id == copy.workspace_id, database.c.id == copy.copy_id
-        )
-    )
+    label = await stored_label(work, copy.workspace_id, copy.copy_id)
     await _refresh_fields(work, copy, fields)
     await _add_inverses(work, copy, fields, label)
     views = await _copy_views(work, actor, copy, fields)
@@ -107,13 +97,7 @@ async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> N
 
     Raises `ConflictError` for options that were removed: copied records may have chosen them.
     """
-    rows = await work.rows(
-        select(field).where(
-            field.c.workspace_id == copy.workspace_id, field.c.database_id == copy.copy_id
-        ),
-        of=DatabaseField,
-    )
-    before = field_specs(rows)
+    before = await find_fields(work, copy.workspace_id, copy.copy_id)
     for key, spec in fields.items():
         now = copied_field(spec, copy.source_id, copy.copy_id)
         if before[key].option_keys.keys() - now.option_keys.keys():
@@ -127,13 +111,7 @@ async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label:
     relations = outward(fields, copy.source_id)
     for target_id in sorted({spec.target_id for spec in relations}):
         await own_schema(work, target_id)
-        rows = await work.rows(
-            select(field).where(
-                field.c.workspace_id == copy.workspace_id, field.c.database_id == target_id
-            ),
-            of=DatabaseField,
-        )
-        known = field_specs(rows)
+        known = await find_fields(work, copy.workspace_id, target_id)
         removed = await removed_keys(work, copy.workspace_id, [target_id])
         taken = {*known, *removed[target_id]}
         by_id = {spec.id: spec for spec in known.values()}

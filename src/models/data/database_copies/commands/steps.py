@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import select
 
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
@@ -27,14 +27,12 @@ from models.data.database_copies.commands.rows import (
 )
 from models.data.database_copies.queries import find_source
 from models.data.database_copies.rules import copied_field, copy_label, digest, left_out
-from models.data.databases.commands.databases import insert_with_key
-from models.data.databases.commands.rows import insert_fields
+from models.data.fields.commands import delete_unplaced, insert_database, insert_fields
 from models.data.fields.locks import await_schema, own_fields
 from models.data.fields.queries import load_schema, removed_keys
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import database, field
-from models.data.records.tables import record
+from models.data.records.queries.records import newest_record
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
@@ -104,28 +102,18 @@ async def _begin(work: UnitOfWork, job: JobRow, copy: Copy, fields: FieldSpecs) 
         "created_at": work.now,
         "updated_at": work.now,
     }
-    await insert_with_key(work, copy.workspace_id, values, None)
+    await insert_database(work, copy.workspace_id, values, None)
     closed = await closed_targets(work, actor, copy.source_id, fields)
     without = left_out(fields, copy.source_id, closed)
     kept = [spec for key, spec in fields.items() if key not in without]
     copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
     await insert_fields(work, copy.workspace_id, copy.copy_id, copies)
-    newest = await _newest(work, copy) if job.input["includeRecords"] else None
+    newest = None
+    if job.input["includeRecords"]:
+        newest = await newest_record(work, copy.workspace_id, copy.source_id)
     if newest is None:
         return _Step(digest(fields), _PUBLISH, left_out=sorted(without))
     return _Step(digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
-
-
-async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
-    """The moment the last of the records was made; None without any."""
-    found: datetime | None = await work.scalar(
-        select(func.max(record.c.created_at)).where(
-            record.c.workspace_id == copy.workspace_id,
-            record.c.database_id == copy.source_id,
-            record.c.deleted_at.is_(None),
-        )
-    )
-    return found
 
 
 async def _copy_span(
@@ -155,16 +143,5 @@ async def remove_chunk(work: UnitOfWork, job: JobRow, size: int = CHUNK) -> bool
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     if await remove_records(work, copy, size) == size:
         return False
-    await work.execute(
-        delete(field).where(
-            field.c.workspace_id == copy.workspace_id, field.c.database_id == copy.copy_id
-        )
-    )
-    await work.execute(
-        delete(database).where(
-            database.c.workspace_id == copy.workspace_id,
-            database.c.id == copy.copy_id,
-            database.c.item_id.is_(None),
-        )
-    )
+    await delete_unplaced(work, copy.workspace_id, copy.copy_id)
     return True

@@ -5,8 +5,6 @@ applies them to all records together with the change of the field. Nothing is vi
 a conversion that fails changes nothing.
 """
 
-from sqlalchemy import func, select
-
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, moment
@@ -17,6 +15,8 @@ from models.data.databases.commands.conversion_staging import (
     apply_staged,
     count_staged,
     delete_staged,
+    first_values,
+    number_of_values,
     stage_values,
     unstaged_values,
     values_after,
@@ -28,7 +28,6 @@ from models.data.databases.commands.derived_fields import (
 )
 from models.data.databases.commands.field_usages import remove_invalid_usages
 from models.data.databases.commands.fields import expect, held_field
-from models.data.databases.commands.rows import write_database, write_field
 from models.data.databases.rules.field_conversion import (
     Converter,
     described,
@@ -42,12 +41,12 @@ from models.data.databases.shapes import (
     ConvertedField,
     ConvertField,
 )
+from models.data.fields.commands import write_database, write_field
 from models.data.fields.locks import own_fields, own_schema
 from models.data.fields.queries import get_field, load_schema
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.shapes import FieldShape
 from models.data.formulas.rules.derived_fields import FieldRef
-from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import JOB, find_job, jobs_of, succeeded_job
 from models.messages.jobs.rows import JobRow
@@ -71,8 +70,7 @@ async def preview_conversion(
     """
     spec, target, shown = await _planned(work, actor, database_id, field_id, body)
     source = Source(actor.workspace_id, database_id, spec.key)
-    live = (source.filled, record.c.deleted_at.is_(None))
-    rows = await work.rows(source.read().where(*live).order_by(record.c.id).limit(MAX_EXAMINED))
+    rows = await first_values(work, source, MAX_EXAMINED)
     converter = Converter(spec, target, new_id, grows=_grows(target, body))
     values = converter.convert(row.value for row in rows)
     pairs = list(zip(rows, values, strict=True))
@@ -81,9 +79,7 @@ async def preview_conversion(
     lost = sum(value is None for value in values)
     return ConversionPreview(
         field=_as_it_would_be(shown, converter.with_default()),
-        total=await work.scalar(
-            select(func.count()).select_from(record).where(*source.records, *live)
-        ),
+        total=await number_of_values(work, source),
         examined=len(rows),
         convertible=len(rows) - lost,
         lost=lost,

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.base import Id
-from models.data.fields.tables import conversion_value
+from models.data.databases.tables import conversion_value
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -68,11 +68,28 @@ class Source(NamedTuple):
         """True when a record has a value."""
         return record.c.data.op("?")(self.key)
 
+    @property
+    def shown(self) -> tuple[ColumnElement[bool], ...]:
+        """The conditions of the records outside the trash that have a value."""
+        return (*self.records, self.filled, record.c.deleted_at.is_(None))
+
     def read(self) -> Select[Any]:
         """Records with their values, as `FieldValueRow`s."""
         return select(
             record.c.id, record.c.data[self.key].label("value"), record.c.updated_at
         ).where(*self.records)
+
+
+async def first_values(work: UnitOfWork, source: Source, most: int) -> Sequence[FieldValueRow]:
+    """The first records outside the trash that have a value."""
+    statement = source.read().where(*source.shown).order_by(record.c.id).limit(most)
+    return await work.rows(statement, of=FieldValueRow)
+
+
+async def number_of_values(work: UnitOfWork, source: Source) -> int:
+    """The number of records outside the trash that have a value."""
+    counted: int = await work.scalar(select(func.count()).select_from(record).where(*source.shown))
+    return counted
 
 
 async def values_after(

@@ -2,16 +2,12 @@
 
 from datetime import datetime
 
-from sqlalchemy.dialects.postgresql import insert as postgres_insert
-
 from models.content.items.commands import change_item, check_parent, create_item_for, trash_item
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.keys import free_key, slug
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.commands.field_insertion import add_fields
-from models.data.databases.commands.rows import hold_database, write_database
 from models.data.databases.queries import get_database
 from models.data.databases.rules.layout import changed_layout, default_layout, layout_problems
 from models.data.databases.rules.plan import plan_fields, refuse
@@ -21,19 +17,18 @@ from models.data.databases.shapes import (
     DatabaseDetail,
     UpdateDatabase,
 )
+from models.data.fields.commands import hold_database, insert_database, write_database
 from models.data.fields.locks import own_fields, share_schema
 from models.data.fields.queries import load_schema
 from models.data.fields.references import check_references
+from models.data.fields.rows import DatabaseRow
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.settings import MAX_SETTINGS_DEPTH
-from models.data.fields.tables import Database, database
 from models.data.views.commands.views import create_views
 from models.data.views.queries import get_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
-
-_KEY_ATTEMPTS = 5
 
 
 async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) -> DatabaseDetail:
@@ -70,7 +65,7 @@ async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) 
         "created_at": work.now,
         "updated_at": work.now,
     }
-    await insert_with_key(work, actor.workspace_id, values, body.key)
+    await insert_database(work, actor.workspace_id, values, body.key)
     first = len(planned) - len(bodies)
     places = {spec.key: f"fields.{place - first}." for place, spec in enumerate(planned)}
     fields = await add_fields(work, actor, database_id, body.label, {}, planned, places.__getitem__)
@@ -130,7 +125,7 @@ def _item_columns(body: UpdateDatabase) -> JsonObject:
 
 
 async def _layout(
-    work: UnitOfWork, actor: Actor, held: Database, body: ChangeRecordLayout
+    work: UnitOfWork, actor: Actor, held: DatabaseRow, body: ChangeRecordLayout
 ) -> JsonObject:
     """The layout a body asks for, checked against the present fields and views."""
     fields = (await load_schema(work, actor.workspace_id, held.id)).fields
@@ -160,26 +155,3 @@ def _settings(given: JsonObject | None) -> JsonObject:
     except InvalidValueError as problem:
         raise ValidationError.at("settings", str(problem)) from problem
     return given or {}
-
-
-async def insert_with_key(
-    work: UnitOfWork, workspace_id: Id, values: dict[str, object], key: str | None
-) -> None:
-    """Insert under the given key, or under the first free one the label suggests.
-
-    When another transaction takes the key meanwhile, the next free one is tried.
-    """
-    wanted = key or slug(str(values["label"]), "database")
-    for _ in range(1 if key else _KEY_ATTEMPTS):
-        chosen = key or await free_key(work, database, workspace_id, wanted)
-        inserted = await work.first(
-            postgres_insert(database)
-            .values(**values, workspace_id=workspace_id, key=chosen)
-            .on_conflict_do_nothing(index_elements=["workspace_id", "key"])
-            .returning(database.c.id)
-        )
-        if inserted is not None:
-            return
-    raise ConflictError(
-        f"The key {wanted} is in use, perhaps by a database in the trash. Choose another key."
-    )

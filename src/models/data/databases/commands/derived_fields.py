@@ -2,17 +2,16 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import func, select
+from sqlalchemy import func
 
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.formula_trials import refuse_endless
-from models.data.databases.commands.rows import write_field
 from models.data.databases.rules.plan import refuse
+from models.data.fields.commands import write_field
+from models.data.fields.joins import DATABASE, open_databases
 from models.data.fields.queries import load_catalog
 from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.tables import database
 from models.data.formulas.rules.derived_fields import (
     Catalog,
     DerivedFields,
@@ -45,7 +44,7 @@ async def check_change(
     await refuse_endless([found.fields.get(ref, changed)], catalog[ref.database_id], lambda _: "")
     problems = {other: what for other, what in found.problems.items() if other not in broken}
     if problems:
-        named = await _named(work, workspace_id, actor, catalog, problems)
+        named = await _named(work, actor, catalog, problems)
         raise ConflictError(f"Fields that follow from it would no longer work: {named}.")
     others = {
         other: spec
@@ -89,13 +88,12 @@ async def refuse_dependents(
     """Raise `ConflictError` while other fields are derived from those to be removed."""
     found = {other for ref in gone for other in dependents(catalog, ref)} - set(gone)
     if found:
-        named = await _named(work, actor.workspace_id, actor, catalog, found)
+        named = await _named(work, actor, catalog, found)
         raise ConflictError(f"Other fields follow from it: {named}. Change or delete them first.")
 
 
 async def _named(
     work: UnitOfWork,
-    workspace_id: Id,
     actor: Actor | None,
     catalog: Catalog,
     refs: Collection[FieldRef],
@@ -104,10 +102,8 @@ async def _named(
     labels = {}
     if actor is not None:
         rows = await work.rows(
-            select(database.c.id, database.c.label).where(
-                database.c.workspace_id == workspace_id,
-                database.c.id == func.any([ref.database_id for ref in refs]),
-                database.c.item_id.not_in(select(closed_items(actor).c.id)),
+            open_databases(actor, DATABASE.id, DATABASE.label).where(
+                DATABASE.id == func.any([ref.database_id for ref in refs])
             )
         )
         labels = {row.id: row.label for row in rows}

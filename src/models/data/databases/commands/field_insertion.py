@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.formula_trials import refuse_endless
-from models.data.databases.commands.rows import add_to_layout, insert_fields
+from models.data.databases.commands.layouts import add_to_layout
 from models.data.databases.rules.plan import refuse
+from models.data.fields.commands import insert_fields
 from models.data.fields.queries import load_catalog, removed_keys
 from models.data.fields.rules.buttons import button_problems
 from models.data.fields.rules.field_keys import FieldHints

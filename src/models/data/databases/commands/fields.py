@@ -9,19 +9,10 @@ from models.core.base import Id
 from models.data.databases.commands.derived_fields import refuse_dependents, write_derived
 from models.data.databases.commands.field_insertion import add_fields
 from models.data.databases.commands.field_usages import remove_invalid_usages
+from models.data.databases.commands.layouts import add_to_layout
 from models.data.databases.commands.removal import remove_field
-from models.data.databases.commands.rows import (
-    add_to_layout,
-    hold_database,
-    write_database,
-    write_field,
-)
-from models.data.databases.commands.stored_values import (
-    clear_options,
-    number_records,
-    refuse_several,
-)
 from models.data.databases.rules.plan import plan_change, plan_field, refuse
+from models.data.fields.commands import hold_database, write_database, write_field
 from models.data.fields.locks import own_fields, own_schema
 from models.data.fields.queries import get_field, load_catalog, load_schema, removed_keys
 from models.data.fields.references import check_references
@@ -33,6 +24,11 @@ from models.data.fields.shapes import MAX_FIELDS, CreateField, FieldShape, Updat
 from models.data.formulas.rules.derived_fields import FieldRef
 from models.data.records.commands.computed_values import recompute, recompute_field
 from models.data.records.commands.index import index_records
+from models.data.records.commands.stored_values import (
+    clear_options,
+    number_records,
+    refuse_several,
+)
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id

@@ -1,15 +1,14 @@
 """Removing a field, and by a job its values from the records."""
 
-from sqlalchemy import delete, insert, select
-
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.field_usages import remove_usages
-from models.data.databases.commands.rows import delete_field_row, remove_from_layout
-from models.data.databases.commands.stored_values import strip_values
+from models.data.databases.commands.layouts import remove_from_layout
+from models.data.fields.commands import delete_field_row, forget_removed, remember_removed
+from models.data.fields.queries import find_removed
 from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.tables import RemovedField, removed_field
 from models.data.formulas.rules.derived_fields import FieldRef
+from models.data.records.commands.stored_values import strip_values
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
@@ -31,10 +30,7 @@ async def remove_field(
     )
     if last is None:
         return
-    removed = {"id": spec.id, "database_id": database_id, "key": spec.key}
-    await work.execute(
-        insert(removed_field).values(**removed, workspace_id=workspace_id, removed_at=work.now)
-    )
+    await remember_removed(work, workspace_id, database_id, spec)
     await accept_job(
         work,
         actor,
@@ -48,11 +44,7 @@ async def remove_field(
 
 async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Remove the values from more records; gives the progress to continue from, None at the end."""
-    here = (
-        removed_field.c.workspace_id == job.workspace_id,
-        removed_field.c.id == job.subject_id,
-    )
-    found = await work.first(select(removed_field).where(*here), of=RemovedField)
+    found = await find_removed(work, job.workspace_id, job.subject_id)
     if found is None:
         return None
     after = Id(job.progress.get("after", job.input["after"]))
@@ -66,5 +58,5 @@ async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     )
     if last is not None:
         return {"after": str(last)}
-    await work.execute(delete(removed_field).where(*here))
+    await forget_removed(work, job.workspace_id, job.subject_id)
     return None

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import select
-
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.fields.joins import item_of_database
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import database
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.rules.write.writes import Planned
 from models.messages.notification_preferences.kinds import NotificationKind
@@ -30,11 +28,7 @@ async def notify_assigned(
     # Who takes something on needs nobody to tell them, and costs no statement.
     if not any(people.keys() - {actor.person} for _, people in assigned):
         return
-    item_id = await work.scalar(
-        select(database.c.item_id).where(
-            database.c.workspace_id == schema.workspace_id, database.c.id == schema.database_id
-        )
-    )
+    item_id = await work.scalar(item_of_database(schema.workspace_id, schema.database_id))
     name = await display_name(work, actor.person)
     notices = [
         ([user_id], _notice(actor, one, item_id, name, key))

@@ -5,8 +5,6 @@ now, and as it was before. Of computed values only the present ones are known.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Protocol
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
@@ -15,8 +13,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import TITLE_KEY
+from models.data.record_changes.queries import CHANGE
+from models.data.record_changes.rows import ChangeRow
 from models.data.record_changes.rules import ChangeKind, RecordedChange
-from models.data.record_changes.tables import RecordChange, record_change
 from models.data.records.commands.rows import read_records
 from models.data.records.events import CHUNK, has_subscriber, keep_changes
 from models.data.records.rules.write.writes import Planned, StoredRecord
@@ -47,9 +46,9 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
 
 async def _written(
     work: UnitOfWork, actor: Actor, schema: Schema, after: Id
-) -> Sequence[RecordChange]:
-    column = record_change.c
-    statement = select(record_change).where(
+) -> Sequence[ChangeRow]:
+    column = CHANGE
+    statement = select(*column).where(
         column.id > after,
         column.workspace_id == schema.workspace_id,
         column.database_id == schema.database_id,
@@ -57,22 +56,13 @@ async def _written(
         column.run_id.is_not_distinct_from(actor.principal.run_id),
         column.at == work.now,
     )
-    return await work.rows(statement.order_by(column.id).limit(CHUNK), of=RecordChange)
-
-
-class _Past(Protocol):
-    """The change of a record before the one that is told."""
-
-    record_id: Id
-    kind: str
-    actor_user_id: Id | None
-    at: datetime
+    return await work.rows(statement.order_by(column.id).limit(CHUNK), of=ChangeRow)
 
 
 async def _last_changes(
     work: UnitOfWork, schema: Schema, ids: Collection[Id], before: Id
-) -> Mapping[Id, _Past]:
-    column = record_change.c
+) -> Mapping[Id, ChangeRow]:
+    column = CHANGE
     statement = (
         select(column.record_id, column.kind, column.actor_user_id, column.at)
         .where(
@@ -83,10 +73,10 @@ async def _last_changes(
         .ext(distinct_on(column.record_id))
         .order_by(column.record_id, column.id.desc())
     )
-    return {row.record_id: row for row in await work.rows(statement, of=_Past)}
+    return {row.record_id: row for row in await work.rows(statement, of=ChangeRow)}
 
 
-def _planned(change: RecordChange, now: StoredRecord, past: _Past | None) -> Planned:
+def _planned(change: ChangeRow, now: StoredRecord, past: ChangeRow | None) -> Planned:
     """A change of the history as the write that made it was planned."""
     kind = ChangeKind(change.kind)
     omitted = change.omitted_keys or ()
@@ -95,7 +85,7 @@ def _planned(change: RecordChange, now: StoredRecord, past: _Past | None) -> Pla
     return Planned(before, now, kind, history=history)
 
 
-def _before(change: RecordChange, now: StoredRecord, past: _Past | None) -> StoredRecord:
+def _before(change: ChangeRow, now: StoredRecord, past: ChangeRow | None) -> StoredRecord:
     old, new = change.before or {}, change.after or {}
     stays = {key: value for key, value in now.data.items() if key not in new}
     deleted = past is not None and past.kind == ChangeKind.DELETED

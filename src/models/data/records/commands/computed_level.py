@@ -25,10 +25,9 @@ from sqlalchemy.exc import DBAPIError
 
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionLimitError
-from models.data.fields.field_rows import field_specs
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.fields.field_rows import find_fields
+from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import field
 from models.data.formulas.rules.formulas import CompiledFormula
 from models.data.records.queries.details import record_values
 from models.data.records.queries.linked_values import linked_values
@@ -49,14 +48,6 @@ JOB_SECONDS = 20.0
 _WAITING = 8
 """So many times as long they may take in all, what they wait for other processes included."""
 
-_FIELDS = PreparedStatement(
-    select(field)
-    .where(
-        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        field.c.database_id == bindparam("database_id", type_=Uuid),
-    )
-    .order_by(field.c.position, field.c.key)
-)
 _ROWS = (
     func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
     .table_valued(column("id", Uuid), column("given", JSONB), column("gone", ARRAY(Text)))
@@ -73,12 +64,6 @@ _WRITE = PreparedStatement(
         )(_ROWS.c.given)
     )
 )
-
-
-async def load_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> FieldSpecs:
-    """The fields of a database, also of one in the trash: it may come back."""
-    parameters = {"workspace_id": workspace_id, "database_id": database_id}
-    return field_specs(await _FIELDS.rows(work, parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +124,7 @@ async def _take_from_links(
 ) -> None:
     """Put the value of a rollup or lookup beside the others of every record."""
     relation = schema.fields[spec.settings["relationFieldKey"]]
-    targets = await load_fields(work, schema.workspace_id, relation.target_id)
+    targets = await find_fields(work, schema.workspace_id, relation.target_id)
     for record_id, value in (await linked_values(work, schema, spec, targets, values)).items():
         values[record_id][spec.key] = value
 

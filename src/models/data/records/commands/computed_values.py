@@ -13,10 +13,11 @@ from sqlalchemy import literal, select, union_all
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.data.fields.field_rows import find_fields
 from models.data.fields.locks import await_schema, own_schema
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.formulas.rules.derived_fields import MAX_DEPTH
-from models.data.records.commands.computed_level import compute, load_fields
+from models.data.records.commands.computed_level import compute
 from models.data.records.commands.index import index_records
 from models.data.records.commands.recomputation_jobs import next_stale, request_recomputation
 from models.data.records.queries.links import Incoming, id_array, incoming_relations, seen_links
@@ -103,7 +104,7 @@ async def propagate(
             if left < 0:
                 await request_recomputation(work, workspace_id, part)
                 continue
-            fields = await load_fields(work, workspace_id, part.database_id)
+            fields = await find_fields(work, workspace_id, part.database_id)
             schema = Schema(workspace_id, part.database_id, fields)
             specs = stale_after(fields, (), part.keys)
             changed = await _compute(work, schema, part.record_ids, specs, in_request=in_request)

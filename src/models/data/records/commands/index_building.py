@@ -4,13 +4,13 @@ A chunk never overwrites an entry: one that is there was written by a writer sin
 named, and a writer knows better.
 """
 
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import delete, select, tuple_
 
 from models.core.base import Id, JsonObject
+from models.data.fields.commands import complete_index, name_index
 from models.data.fields.locks import await_schema, own_schema
-from models.data.fields.queries import load_schema
+from models.data.fields.queries import load_schema, named_indexes
 from models.data.fields.rules.fields import FieldSpec, Schema
-from models.data.fields.tables import field
 from models.data.records.commands.index import insert_entries
 from models.data.records.rules.query.entries import blank_entries, is_indexable
 from models.data.records.tables import record, record_index
@@ -35,15 +35,6 @@ async def build_index(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     return await _name(work, building)
 
 
-async def abandon_index(work: UnitOfWork, index_id: Id, workspace_id: Id) -> None:
-    """Let go of an index that cannot be built; its entries are swept by the next job."""
-    await work.execute(
-        update(field)
-        .where(field.c.workspace_id == workspace_id, field.c.index_id == index_id)
-        .values(index_id=None, index_ready=False)
-    )
-
-
 async def _name(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     """Give the field an index that every writer knows from now on.
 
@@ -53,11 +44,7 @@ async def _name(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     schema, spec = await _field(work, building)
     if spec is None or spec.index_id is not None or not is_indexable(spec):
         return None
-    await work.execute(
-        update(field)
-        .where(field.c.workspace_id == schema.workspace_id, field.c.id == spec.id)
-        .values(index_id=building.id, index_ready=False)
-    )
+    await name_index(work, schema.workspace_id, spec.id, building.id)
     return {"after": _FIRST}
 
 
@@ -82,11 +69,7 @@ async def _fill(work: UnitOfWork, building: JobRow) -> JsonObject | None:
     await work.execute(insert_entries(schema, [spec], these).on_conflict_do_nothing())
     if last is not None:
         return {"after": str(last)}
-    await work.execute(
-        update(field)
-        .where(field.c.workspace_id == schema.workspace_id, field.c.index_id == building.id)
-        .values(index_ready=True)
-    )
+    await complete_index(work, schema.workspace_id, building.id)
     return None
 
 
@@ -102,12 +85,9 @@ def _database_id(building: JobRow) -> Id:
 
 async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
     """Delete entries of indexes that no field has any more; whether there were some."""
-    named = select(field.c.index_id).where(
-        field.c.workspace_id == workspace_id, field.c.index_id.is_not(None)
-    )
     dead = jobs_of(workspace_id, Family.FIELD_INDEX, JOB.id).where(
         JOB.status.not_in(OPEN_JOB),
-        JOB.id.not_in(named),
+        JOB.id.not_in(named_indexes(workspace_id)),
     )
     identity = tuple_(*record_index.primary_key)
     swept = 0

@@ -18,10 +18,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.fields.tables import database
+from models.data.fields.joins import closed_databases
 from models.data.records.queries.links import Incoming
 from models.data.records.rules.link.changes import Link, Links
 from models.data.records.rules.link.sides import Side
@@ -74,20 +73,17 @@ async def present_links(
 def _stored_links(actor: Actor, as_record: set[Pair], as_target: set[Pair]) -> Select[Any]:
     """The links with these records or these targets, each with its field."""
     one_end, other_end = record.alias("one_end"), record.alias("other_end")
-    one_place, other_place = database.alias("one_place"), database.alias("other_place")
-    closed = select(closed_items(actor).c.id)
+    closed = closed_databases(actor)
     out_of_sight = or_(
         one_end.c.deleted_at.is_not(None),
         other_end.c.deleted_at.is_not(None),
-        one_place.c.item_id.in_(closed),
-        other_place.c.item_id.in_(closed),
+        one_end.c.database_id.in_(closed),
+        other_end.c.database_id.in_(closed),
     )
     return (
         select(*_LINK, out_of_sight)
         .join(one_end, one_end.c.id == record_link.c.record_id)
-        .join(one_place, one_place.c.id == one_end.c.database_id)
         .join(other_end, other_end.c.id == record_link.c.target_id)
-        .join(other_place, other_place.c.id == other_end.c.database_id)
         .where(
             record_link.c.workspace_id == actor.workspace_id,
             or_(

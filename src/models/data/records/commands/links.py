@@ -14,12 +14,10 @@ from sqlalchemy import (
     true,
 )
 
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.rules.field_keys import no_relation
 from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import database
 from models.data.records.commands.computed_values import propagate
 from models.data.records.commands.link_rows import Lists, present_links, store_links
 from models.data.records.queries.links import (
@@ -31,6 +29,7 @@ from models.data.records.queries.links import (
     seen_links,
     sides_of,
 )
+from models.data.records.queries.visibility import open_records
 from models.data.records.rules.link.changes import Links
 from models.data.records.rules.link.sides import Side, side_of
 from models.data.records.rules.write.computed_order import Stale, followers_of
@@ -96,14 +95,8 @@ async def _check_targets(work: UnitOfWork, actor: Actor, schema: Schema, lists: 
     if not places:
         return
     rows = await work.rows(
-        select(record.c.id, record.c.database_id)
-        .join(database, database.c.id == record.c.database_id)
-        .where(
-            record.c.workspace_id == schema.workspace_id,
-            database.c.workspace_id == schema.workspace_id,
-            record.c.id == any_(id_array(places)),
-            record.c.deleted_at.is_(None),
-            database.c.item_id.not_in(select(closed_items(actor).c.id)),
+        open_records(actor, places, record.c.id, record.c.database_id).where(
+            record.c.deleted_at.is_(None)
         )
     )
     found = {row.id: {row.database_id} for row in rows}

@@ -35,11 +35,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.fields.commands import taking_numbers
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import TITLE_KEY
-from models.data.fields.tables import database
+from models.data.record_changes.commands import recording
 from models.data.record_changes.rules import ChangeKind, RecordedChange
-from models.data.record_changes.tables import record_change
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
@@ -78,7 +78,7 @@ def _history(given: CTE, kind: Any, before: Any, after: Any) -> CTE:
         "omitted_keys": given.c.omitted,
         "at": _NOW,
     }
-    return insert(record_change).from_select(list(values), select(*values.values())).cte("history")
+    return recording(values).cte("history")
 
 
 def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
@@ -119,13 +119,7 @@ _NEW = _entries(
 )
 _INSERT = PreparedStatement(inserting(literal(None, BigInteger), _NEW))
 
-COUNTED = (
-    update(database)
-    .where(database.c.workspace_id == _WORKSPACE, database.c.id == _DATABASE)
-    .values(next_number=database.c.next_number + bindparam("count", type_=BigInteger))
-    .returning((database.c.next_number - bindparam("count", type_=BigInteger)).label("first"))
-    .cte("counted")
-)
+COUNTED = taking_numbers(_WORKSPACE, _DATABASE, bindparam("count", type_=BigInteger))
 """Takes `count` numbers of the database: `first` is the lowest."""
 # One statement counts and inserts: the counter's row lock orders concurrent creations.
 _INSERT_NUMBERED = PreparedStatement(

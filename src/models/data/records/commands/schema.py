@@ -4,9 +4,8 @@ from sqlalchemy import Uuid, bindparam, select
 
 from models.core.base import Id
 from models.data.fields.locks import share_schema_soon, sharing
-from models.data.fields.queries import fields_of, schema_of
+from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import field
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -17,9 +16,6 @@ _SHARED = PreparedStatement(
         record.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         record.c.id == bindparam("record_id", type_=Uuid),
     )
-)
-_FIELDS = PreparedStatement(
-    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
 )
 
 
@@ -35,5 +31,4 @@ async def share_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> 
         raise NotFoundError("record")
     if not found.shared:
         await share_schema_soon(work, found.database_id)
-    parameters = {"workspace_id": workspace_id, "database_id": found.database_id}
-    return schema_of(await _FIELDS.rows(work, parameters), "record")
+    return await load_schema(work, workspace_id, found.database_id, "record")

@@ -2,18 +2,14 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import any_, select
-
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.data.fields.rules.fields import FieldSpecs
-from models.data.fields.tables import database
 from models.data.record_changes.queries import list_changes
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
-from models.data.records.queries.links import id_array
 from models.data.records.queries.records import load_schema_of
+from models.data.records.queries.visibility import open_records
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 
@@ -45,16 +41,7 @@ async def _seen(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> set[str]
     """The ids of the given records, in the trash or not, whose database the actor sees."""
     if not ids:
         return set()
-    rows = await work.rows(
-        select(record.c.id)
-        .join(database, database.c.id == record.c.database_id)
-        .where(
-            record.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
-            record.c.id == any_(id_array(ids)),
-            database.c.item_id.not_in(select(closed_items(actor).c.id)),
-        )
-    )
+    rows = await work.rows(open_records(actor, ids, record.c.id))
     return {str(row.id) for row in rows}
 
 

@@ -10,11 +10,8 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     FromClause,
-    Text,
     Uuid,
-    and_,
     any_,
-    bindparam,
     func,
     literal,
     select,
@@ -22,16 +19,14 @@ from sqlalchemy import (
     union_all,
 )
 
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.fields.joins import DATABASE, open_databases
+from models.data.fields.relations import followed_relations, relation_settings
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import database, field
 from models.data.records.rules.link.sides import Side, make_side, side_of
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
 
 MAX_SHOWN = 1_000
 """Links of one field that a record shows; the other side of a relation may hold more."""
@@ -141,14 +136,10 @@ async def shown_links(
         order_by=(seen.c.place, seen.c.other),
     )
     end = at_the_end(seen.c.other, seen, record.c.title, record.c.database_id)
-    open_databases = select(database.c.id).where(
-        database.c.workspace_id == schema.workspace_id,
-        database.c.item_id.not_in(select(closed_items(actor).c.id)),
-    )
     ranked = (
         select(seen, end.c.title, end.c.database_id, place.label("rank"))
         .join(end, true())
-        .where(end.c.database_id.in_(open_databases))
+        .where(end.c.database_id.in_(open_databases(actor, DATABASE.id)))
         .subquery("ranked")
     )
     rows = await work.rows(
@@ -228,48 +219,12 @@ class Incoming:
         return spec.relation and self.inverse_id == spec.id
 
 
-_RELATION = field.alias("relation")
-_FOLLOWER = field.alias("follower")
-_FOLLOWING = [FieldKind.ROLLUP.value, FieldKind.LOOKUP.value]
-_INCOMING = PreparedStatement(
-    select(
-        _RELATION.c.id,
-        _RELATION.c.key,
-        _RELATION.c.label,
-        _RELATION.c.database_id,
-        _RELATION.c.settings,
-        _FOLLOWER.c.key.label("follower"),
-        _FOLLOWER.c.settings["targetFieldKey"].astext.label("target"),
-    )
-    .outerjoin(
-        _FOLLOWER,
-        and_(
-            _FOLLOWER.c.workspace_id == _RELATION.c.workspace_id,
-            _FOLLOWER.c.database_id == _RELATION.c.database_id,
-            _FOLLOWER.c.kind == any_(literal(_FOLLOWING, ARRAY(Text))),
-            _FOLLOWER.c.settings["relationFieldKey"].astext == _RELATION.c.key,
-        ),
-    )
-    .where(
-        _RELATION.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        _RELATION.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
-    )
-    .order_by(_RELATION.c.id, _FOLLOWER.c.key)
-)
-_SETTINGS = PreparedStatement(
-    select(field.c.key, field.c.settings).where(
-        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        field.c.id == bindparam("id", type_=Uuid),
-    )
-)
-
-
 async def incoming_relations(work: UnitOfWork, schema: Schema) -> list[Incoming]:
     """The relation fields that point at a database, its own included, in one statement."""
     ids = [spec.inverse_id for spec in schema.fields.values() if spec.relation]
     if not ids:
         return []
-    rows = await _INCOMING.rows(work, {"workspace_id": schema.workspace_id, "ids": ids})
+    rows = await followed_relations(work, schema.workspace_id, ids)
     followers: dict[Id, list[Follower]] = defaultdict(list)
     for row in rows:
         if row.follower is not None:
@@ -290,5 +245,5 @@ async def incoming_relations(work: UnitOfWork, schema: Schema) -> list[Incoming]
 
 async def relation_side(work: UnitOfWork, workspace_id: Id, field_id: Id) -> Side | None:
     """The side of a relation field by its id; None when it is gone."""
-    found = await _SETTINGS.first(work, {"workspace_id": workspace_id, "id": field_id})
+    found = await relation_settings(work, workspace_id, field_id)
     return None if found is None else make_side(field_id, found.key, found.settings)

@@ -4,19 +4,19 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, or_, select
 
-from models.content.items.queries import PlacementOf, placed
+from models.content.items.queries import PlacementOf
 from models.content.surfaces.queries import placement_of_surfaces
-from models.data.fields.tables import database
+from models.data.fields.joins import DATABASE, item_of_database, placed_databases
 from models.data.records.queries.records import this_record
 from models.data.records.rules.write.writes import TRASH
 from models.data.records.tables import record
 
 restorable = PlacementOf(
-    placed(database)
-    .join(record, record.c.database_id == database.c.id)
+    placed_databases()
+    .join(record, record.c.database_id == DATABASE.id)
     .where(
         record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == database.c.workspace_id,
+        record.c.workspace_id == DATABASE.workspace_id,
         or_(record.c.deleted_at.is_(None), record.c.deleted_at > func.now() - literal(TRASH)),
     )
 )
@@ -27,13 +27,8 @@ def _item_of_content(surface: Any) -> ColumnElement[Any]:
     """The item of the database that a content belongs to; null while its record is in the trash."""
     live = select(record.c.id).where(*this_record(surface.workspace_id, surface.record_id))
     return (
-        select(database.c.item_id)
-        .where(
-            database.c.workspace_id == surface.workspace_id,
-            database.c.id == surface.database_id,
-            or_(surface.record_id.is_(None), live.correlate_except(record).exists()),
-        )
-        .correlate_except(database)
+        item_of_database(surface.workspace_id, surface.database_id)
+        .where(or_(surface.record_id.is_(None), live.correlate_except(record).exists()))
         .scalar_subquery()
     )
 

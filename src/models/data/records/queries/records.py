@@ -1,19 +1,19 @@
 """Reading records: one by id, the newest first, or what a query asks for."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Integer, Select, Uuid, bindparam, func, select
 
-from models.content.items.joins import live_item_of
-from models.content.items.queries import PlacementOf, placed, sees_items
+from models.content.items.queries import PlacementOf, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
 from models.data.fields.field_rows import fields_as_text, read_fields
+from models.data.fields.joins import DATABASE, database_of, live_database_of, placed_databases
 from models.data.fields.queries import fields_of, load_schema, schema_of
 from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import database
 from models.data.records.commands.index import request_indexes
 from models.data.records.queries.details import record_details
 from models.data.records.queries.execution import QueryTooSlowError, find_records
@@ -39,11 +39,11 @@ RECORD = record.c
 """The columns of records, for nouns that compare rows of theirs with them."""
 
 visible = PlacementOf(
-    placed(database)
-    .join(record, record.c.database_id == database.c.id)
+    placed_databases()
+    .join(record, record.c.database_id == DATABASE.id)
     .where(
         record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == database.c.workspace_id,
+        record.c.workspace_id == DATABASE.workspace_id,
         record.c.deleted_at.is_(None),
     )
 )
@@ -75,13 +75,12 @@ def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
     """The ids of the given records that the actor sees."""
     return (
         select(record.c.id)
-        .join(database, database.c.id == record.c.database_id)
+        .join(*database_of(record))
         .where(
             record.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
             record.c.id == func.any(ids),
             record.c.deleted_at.is_(None),
-            sees_items(actor, database.c.item_id),
+            sees_items(actor, DATABASE.item_id),
         )
     )
 
@@ -94,17 +93,11 @@ class _RecordWithFields(StoredRecord):
 
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
 _RECORD = PreparedStatement(
-    select(record, fields_as_text().label("fields"))
-    .join(database, database.c.id == record.c.database_id)
-    .join(*live_item_of(database))
-    .where(
-        *_THIS,
-        database.c.workspace_id == record.c.workspace_id,
-    ),
+    select(record, fields_as_text().label("fields")).join(*live_database_of(record)).where(*_THIS),
     _RecordWithFields,
 )
 _SCHEMA_OF = PreparedStatement(
-    fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
+    fields_of().join(record, record.c.database_id == DATABASE.id).where(*_THIS)
 )
 
 _NEWEST = (
@@ -140,6 +133,34 @@ async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Reco
     """The row of a record that is neither archived nor in the trash."""
     statement = select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
     return await work.first(statement, of=Record)
+
+
+class RecordSubject(Protocol):
+    """A record that somebody is told of: its title, its maker, and the item of its database."""
+
+    title: str
+    database_id: Id
+    created_by_user_id: Id | None
+    item_id: Id
+
+
+async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
+    """A record that there is, in the trash or not, as somebody is told of it."""
+    (found,) = await work.rows(
+        select(record.c.title, record.c.database_id, record.c.created_by_user_id, DATABASE.item_id)
+        .join(*database_of(record))
+        .where(record.c.workspace_id == workspace_id, record.c.id == record_id),
+        of=RecordSubject,
+    )
+    return found
+
+
+async def newest_record(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime | None:
+    """The moment the last of the records of a database was made; None without any."""
+    found: datetime | None = await work.scalar(
+        select(func.max(record.c.created_at)).where(*records_of(workspace_id, database_id))
+    )
+    return found
 
 
 async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import CTE, Select, select
 
-from models.content.items.joins import ITEM, live_item_of
+from models.content.items.joins import ITEM
 from models.core.access.rules import Actor
-from models.data.fields.tables import database
+from models.data.fields.joins import live_database_of
 from models.data.records.tables import record
 
 
@@ -25,11 +25,9 @@ def records_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
             ITEM.icon,
             record.c.updated_at,
         )
-        .join(database, database.c.id == record.c.database_id)
-        .join(*live_item_of(database))
+        .join(*live_database_of(record))
         .where(
             record.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
             record.c.deleted_at.is_(None),
             record.c.archived.is_(False),
             record.c.title.icontains(text, autoescape=True),

@@ -1,28 +1,21 @@
-"""Computed fields that would show someone what stands in a database they do not see."""
+"""Limits of what an actor sees: records, and fields computed from other databases."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, any_, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, any_
 
-from models.content.items.queries import closed_items
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id
-from models.data.fields.field_rows import field_specs
+from models.data.fields.field_rows import fields_of_each
+from models.data.fields.joins import DATABASE, closed_databases, open_databases
 from models.data.fields.rules.fields import FieldSpecs, Schema
-from models.data.fields.tables import database, field
 from models.data.formulas.rules.derived_fields import MAX_DEPTH
 from models.data.records.queries.links import id_array
 from models.data.records.rules.write.computed_order import FOLLOWING, with_formulas
+from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
-
-_FIELDS = PreparedStatement(
-    select(field).where(
-        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        field.c.database_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
-    )
-)
 
 
 async def hidden_fields(work: UnitOfWork, actor: Actor, schema: Schema) -> frozenset[str]:
@@ -39,8 +32,8 @@ async def hidden_fields(work: UnitOfWork, actor: Actor, schema: Schema) -> froze
         unknown = named - databases.keys()
         if not unknown:
             break
-        databases |= await _load(work, schema.workspace_id, unknown)
-    closed = await closed_databases(work, actor, databases.keys() - {schema.database_id})
+        databases |= await fields_of_each(work, schema.workspace_id, unknown)
+    closed = await _closed(work, actor, databases.keys() - {schema.database_id})
     return frozenset(_hidden(databases, closed)[schema.database_id])
 
 
@@ -52,7 +45,7 @@ async def unseen_fields(work: UnitOfWork, actor: Actor, schema: Schema) -> froze
     relations = {spec.key: spec.target_id for spec in schema.fields.values() if spec.relation}
     if actor.role in MANAGERS or not relations:
         return frozenset()
-    closed = await closed_databases(work, actor, set(relations.values()))
+    closed = await _closed(work, actor, set(relations.values()))
     unseen = frozenset(key for key, target_id in relations.items() if target_id in closed)
     return unseen | await hidden_fields(work, actor, schema)
 
@@ -86,23 +79,22 @@ def _hidden(
             return hidden
 
 
-async def _load(
-    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
-) -> dict[Id, FieldSpecs]:
-    rows = await _FIELDS.rows(work, {"workspace_id": workspace_id, "ids": list(database_ids)})
-    by_database = defaultdict(list)
-    for row in rows:
-        by_database[row.database_id].append(row)
-    return {each: field_specs(by_database[each]) for each in database_ids}
-
-
-async def closed_databases(work: UnitOfWork, actor: Actor, database_ids: Collection[Id]) -> set[Id]:
+async def _closed(work: UnitOfWork, actor: Actor, database_ids: Collection[Id]) -> set[Id]:
     """The given databases that the actor does not see."""
     rows = await work.rows(
-        select(database.c.id).where(
-            database.c.workspace_id == actor.workspace_id,
-            database.c.id == any_(id_array(database_ids)),
-            database.c.item_id.in_(select(closed_items(actor).c.id)),
-        )
+        closed_databases(actor).where(DATABASE.id == any_(id_array(database_ids)))
     )
     return {row.id for row in rows}
+
+
+def open_records(
+    actor: Actor, record_ids: Iterable[Id], *columns: ColumnElement[Any]
+) -> Select[Any]:
+    """These columns of the records among these in databases the actor sees, in the trash or not."""
+    return (
+        open_databases(actor, *columns)
+        .join(record, record.c.database_id == DATABASE.id)
+        .where(
+            record.c.workspace_id == actor.workspace_id, record.c.id == any_(id_array(record_ids))
+        )
+    )

@@ -8,9 +8,9 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.core.base import Id
+from models.data.fields.field_rows import find_fields
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
-from models.data.records.commands.computed_level import load_fields
 from models.data.records.commands.timers import hold_record, write_timer
 from models.data.time_entries.rules.kinds import EntryStatus
 from models.data.time_entries.rules.times import counted, milliseconds
@@ -44,7 +44,7 @@ class TimerFields:
             entries = self.touched[record_id, field_id]
             workspace_id, database_id = entries[0].workspace_id, entries[0].database_id
             assert database_id is not None, "a field stands in a database"
-            fields = await load_fields(self.work, workspace_id, database_id)
+            fields = await find_fields(self.work, workspace_id, database_id)
             spec = next((one for one in fields.values() if one.id == field_id), None)
             if spec is None or spec.kind is not FieldKind.TIMER:
                 continue

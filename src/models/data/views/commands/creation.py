@@ -5,15 +5,12 @@ from typing import Any, Protocol
 
 from sqlalchemy import func, insert, select
 
-from models.content.items.joins import ITEM, live_item_of
-from models.content.items.queries import closed_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.fields.queries import database_level
+from models.data.fields.queries import database_level, seen_field
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import database, field
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest
 from models.data.views.shapes import MAX_VIEWS, CreateView, ItemViewConfig, ViewShape
@@ -163,17 +160,7 @@ async def check_relation_field(
 
 
 async def _relates(work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id) -> bool:
-    found = await work.first(
-        select(field.c.database_id, field.c.kind, field.c.settings)
-        .join(database, database.c.id == field.c.database_id)
-        .join(*live_item_of(database))
-        .where(
-            field.c.workspace_id == actor.workspace_id,
-            database.c.workspace_id == actor.workspace_id,
-            field.c.id == field_id,
-            ITEM.id.not_in(select(closed_items(actor).c.id)),
-        )
-    )
+    found = await seen_field(work, actor, field_id)
     if found is None:
         raise NotFoundError("field")
     if found.kind != FieldKind.RELATION:

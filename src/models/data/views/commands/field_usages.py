@@ -6,8 +6,8 @@ from sqlalchemy import select, update
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
+from models.data.fields.queries import field_with_key
 from models.data.fields.rules.fields import Schema
-from models.data.fields.tables import field
 from models.data.views.queries import names_field
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.data.views.rules.manifest import read_manifest
@@ -26,16 +26,12 @@ async def remove_usages(
     A view whose kind needs the field becomes a table. A view placed at the field, a relation, is
     placed with the other views.
     """
-    gone = select(field.c.id).where(
-        field.c.workspace_id == workspace_id,
-        field.c.database_id == database_id,
-        field.c.key == field_key,
-    )
+    gone = field_with_key(workspace_id, database_id, field_key)
     await work.execute(
         update(view)
         .where(
             view.c.workspace_id == workspace_id,
-            view.c.relation_field_id == gone.scalar_subquery(),
+            view.c.relation_field_id == gone,
         )
         .values(placement=Placement.DATABASE.value, relation_field_id=None, updated_at=work.now)
     )

@@ -11,9 +11,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
+from models.data.fields.commands import advance_number
+from models.data.fields.queries import next_number_of
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.rules.kinds import FieldKind
-from models.data.fields.tables import database
 from models.data.records.queries.links import seen_links, sides_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
@@ -106,8 +107,7 @@ def next_record_updated_at(work: UnitOfWork) -> ColumnElement[Any]:
 
 async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
     """Number the records that have no number, oldest first, and advance `next_number`."""
-    mine = (database.c.workspace_id == workspace_id, database.c.id == database_id)
-    first = select(database.c.next_number).where(*mine).scalar_subquery()
+    first = next_number_of(workspace_id, database_id)
     numbered = (
         select(
             record.c.id,
@@ -123,9 +123,7 @@ async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
         .where(*_of(workspace_id, database_id), record.c.id == numbered.c.id)
         .values(number=numbered.c.number)
     )
-    await work.execute(
-        update(database).where(*mine).values(next_number=database.c.next_number + written.rowcount)
-    )
+    await advance_number(work, workspace_id, database_id, written.rowcount)
 
 
 def _of(workspace_id: Id, database_id: Id) -> tuple[ColumnElement[bool], ...]:
