@@ -6,8 +6,8 @@ from activities.authorizations.token_endpoint import NotAcceptedError, TokenEndp
 from activities.connections import ConnectionUseError, find_connected
 from activities.open_transactions import keep_open
 from models.core.base import Id
-from models.sources.authorizations.commands import store_credentials
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
+from models.sources.connections.commands import store_credentials
 from models.sources.connections.queries import Connected, hold_connection
 from runtime.database import Database
 from runtime.errors import UnsupportedError

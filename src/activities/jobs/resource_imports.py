@@ -19,6 +19,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
+from models.sources.data_source_runs.queries import open_runs
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports import databases, native, rows
 from models.sources.resource_imports.commands import find_root
@@ -253,7 +254,7 @@ class _Import:
         waiting = [row for row in tables if row.run_id is not None]
         ends = time.monotonic() + RUN_SECONDS
         while waiting and time.monotonic() < ends:
-            open_ = await databases.open_runs(self._work, [row.run_id for row in waiting])
+            open_ = await open_runs(self._work, [row.run_id for row in waiting])
             if len(open_) < len(waiting):
                 return
             await asyncio.sleep(0.1)

@@ -8,7 +8,6 @@ from sqlalchemy import delete, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.revisions import next_updated_at
 from models.messages.jobs.commands import accept_job
 from models.sources.authorizations.rules import (
     CALLBACK,
@@ -25,12 +24,11 @@ from models.sources.authorizations.shapes import (
 from models.sources.authorizations.tables import OAuthAuthorization, oauth_authorization
 from models.sources.connections.commands import (
     add_connection,
-    sealed_credentials,
+    store_credentials,
 )
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import get_connection
 from models.sources.connections.shapes import CreateConnection
-from models.sources.connections.tables import connection
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, UnsupportedError, ValidationError
@@ -194,20 +192,6 @@ async def complete_authorization(
     await get_connection(work, actor, found.connection_id)
     await store_credentials(work, keys, found.workspace_id, found.connection_id, credentials)
     return found.connection_id
-
-
-async def store_credentials(
-    work: UnitOfWork, keys: KeyRing, workspace_id: Id, connection_id: Id, new: Mapping[str, str]
-) -> None:
-    """Replace the credentials of a connection."""
-    await work.execute(
-        update(connection)
-        .where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
-        .values(
-            sealed_credentials=sealed_credentials(keys, connection_id, new),
-            updated_at=next_updated_at(connection.c.updated_at, work.now),
-        )
-    )
 
 
 async def forget_authorization(work: UnitOfWork, workspace_id: Id, authorization_id: Id) -> None:

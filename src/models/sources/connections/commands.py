@@ -144,3 +144,17 @@ def _check_credentials(
 def sealed_credentials(keys: KeyRing, connection_id: Id, credentials: Mapping[str, str]) -> bytes:
     """Credentials as they are stored: encrypted, and bound to their connection."""
     return keys.seal(json.dumps(credentials).encode(), credentials_place(connection_id))
+
+
+async def store_credentials(
+    work: UnitOfWork, keys: KeyRing, workspace_id: Id, connection_id: Id, new: Mapping[str, str]
+) -> None:
+    """Replace the credentials of a connection."""
+    await work.execute(
+        update(connection)
+        .where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
+        .values(
+            sealed_credentials=sealed_credentials(keys, connection_id, new),
+            updated_at=next_updated_at(connection.c.updated_at, work.now),
+        )
+    )

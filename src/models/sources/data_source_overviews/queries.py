@@ -12,8 +12,12 @@ from models.core.pagination import PageRequest
 from models.core.schedules.shapes import PassedOver
 from models.sources.data_source_overviews.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_source_runs.queries import latest_runs
-from models.sources.data_sources.queries import DataSourceRow, data_sources_of, find_data_source
-from models.sources.data_sources.tables import data_source
+from models.sources.data_sources.queries import (
+    SOURCE,
+    DataSourceRow,
+    data_sources_of,
+    find_data_source,
+)
 from runtime.database import UnitOfWork
 
 
@@ -27,11 +31,9 @@ async def get_data_source(
 async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
     """The data sources the actor sees, newest first."""
     statement = data_sources_of(actor.workspace_id).where(
-        data_source.c.item_id.not_in(select(closed_items(actor).c.id))
+        SOURCE.item_id.not_in(select(closed_items(actor).c.id))
     )
-    shown = await page.descending(
-        work, statement, data_source.c.created_at, data_source.c.id, of=DataSourceRow
-    )
+    shown = await page.descending(work, statement, SOURCE.created_at, SOURCE.id, of=DataSourceRow)
     details = await _details(work, actor.workspace_id, shown.items)
     return DataSourceList(data_sources=details, cursor=shown.cursor)
 

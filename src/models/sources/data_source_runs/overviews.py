@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Uuid, any_, bindparam, literal, select
 
-from models.content.items.queries import PlacementOf, placed
+from models.content.items.queries import PlacementOf
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
@@ -16,7 +16,7 @@ from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_source_runs.titles import run_title
-from models.sources.data_sources.tables import data_source
+from models.sources.data_sources.queries import SOURCE, placed_data_sources
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
@@ -24,11 +24,11 @@ from runtime.errors import NotFoundError
 _run = data_source_run.c
 
 _visible_refresh = PlacementOf(
-    placed(data_source)
-    .join(data_source_run, _run.data_source_id == data_source.c.id)
+    placed_data_sources()
+    .join(data_source_run, _run.data_source_id == SOURCE.id)
     .where(
         _run.id == bindparam("id", type_=Uuid),
-        _run.workspace_id == data_source.c.workspace_id,
+        _run.workspace_id == SOURCE.workspace_id,
     )
 )
 

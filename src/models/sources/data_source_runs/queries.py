@@ -1,6 +1,6 @@
 """Reading runs; every query names the workspace (promise I6)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, select
@@ -205,3 +205,14 @@ async def reversal_ended(
         in_progress="The run is still being reverted." if last else None,
     )
     return False
+
+
+async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[Id]:
+    """The given runs that are still open."""
+    rows = await work.rows(
+        select(data_source_run.c.id).where(
+            data_source_run.c.id.in_([one for one in run_ids if one is not None]),
+            data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
+        )
+    )
+    return [row.id for row in rows]

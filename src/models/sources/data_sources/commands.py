@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from datetime import datetime
 
 from pydantic.alias_generators import to_camel
-from sqlalchemy import insert, update
+from sqlalchemy import insert, or_, update
 
 from models.content.files.queries import readable_file
 from models.content.items.commands import (
@@ -254,3 +254,14 @@ async def _new_target(work: UnitOfWork, actor: Actor, body: CreateDataSource) ->
     ]
     wanted = {"label": body.label, "parentItemId": body.parent_item_id, "fields": fields}
     return (await create_database(work, actor, CreateDatabase.model_validate(wanted))).id
+
+
+async def count_joined(work: UnitOfWork, data_source_id: Id, due: datetime) -> None:
+    """Count a due time that found another refresh open, once."""
+    columns = data_source.c
+    await work.execute(
+        update(data_source)
+        .where(columns.id == data_source_id)
+        .where(or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
+        .values(joined_fires=columns.joined_fires + 1, last_joined_at=due)
+    )

@@ -7,17 +7,25 @@ from typing import Any, Protocol
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_item_of
-from models.content.items.queries import placement_of
+from models.content.items.queries import placed, placement_of
 from models.core.base import Id, JsonObject
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+
+SOURCE = data_source.c
+"""The columns of data sources in `data_sources_of` and `placed_data_sources`."""
 
 visible = placement_of(data_source)
 """The placement of a data source.
 
 `await visible(work, workspace_ids, data_source_id, user_id)` gives it.
 """
+
+
+def placed_data_sources() -> Select[Any]:
+    """The start of a `PlacementOf`, for what belongs to a data source."""
+    return placed(data_source)
 
 
 class DataSourceRow(Protocol):

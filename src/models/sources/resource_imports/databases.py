@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
-
 from models.content.items.queries import target_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -12,7 +10,6 @@ from models.sources.data_source_runs.commands.imports import Renewed, accept_imp
 from models.sources.data_source_runs.queries import other_sheets, run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
-from models.sources.data_source_runs.tables import data_source_run
 from models.sources.resource_imports.native import (
     current_item,
     keep_name,
@@ -108,14 +105,3 @@ async def sheets_beside(work: UnitOfWork, row: ImportedRow) -> list[str]:
         return []
     named = await other_sheets(work, row.workspace_id, row.run_id)
     return [name for name in named if can_name_sheet(name)]
-
-
-async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[Id]:
-    """The given runs that are still open."""
-    rows = await work.rows(
-        select(data_source_run.c.id).where(
-            data_source_run.c.id.in_([one for one in run_ids if one is not None]),
-            data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
-        )
-    )
-    return [row.id for row in rows]

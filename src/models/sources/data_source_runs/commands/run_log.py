@@ -1,14 +1,12 @@
 """The log of a workspace says when a run begins and how it ends."""
 
-from sqlalchemy import select
-
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus
-from models.sources.data_sources.tables import data_source
+from models.sources.data_sources.queries import source_item
 from runtime.database import UnitOfWork
 
 
@@ -37,9 +35,4 @@ async def _item(work: UnitOfWork, run: SourceRunRow) -> Id | None:
     """The item of the data source that runs: who sees it is told."""
     if run.data_source_id is None:
         return None
-    found: Id | None = await work.scalar(
-        select(data_source.c.item_id).where(
-            data_source.c.workspace_id == run.workspace_id, data_source.c.id == run.data_source_id
-        )
-    )
-    return found
+    return (await source_item(work, run.workspace_id, run.data_source_id)).id

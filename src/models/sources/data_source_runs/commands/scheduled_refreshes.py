@@ -6,7 +6,7 @@ The id of a run follows from its schedule and its due time, so that no due time 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import select
 
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
@@ -28,9 +28,9 @@ from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, RunTrigger
 from models.sources.data_source_runs.tables import data_source_run
+from models.sources.data_sources.commands import count_joined
 from models.sources.data_sources.queries import find_data_source, visible
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
-from models.sources.data_sources.tables import data_source
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, PlatformError, ValidationError
@@ -70,7 +70,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
         select(data_source_run.c.status).where(data_source_run.c.id == run_id)
     )
     if status is None:
-        await _count_joined(work, data_source_id, due)
+        await count_joined(work, data_source_id, due)
     if status not in OPEN_RUN:
         return None
     request = await start_request(work, await find_run(work, run_id))
@@ -99,14 +99,3 @@ async def _check(work: UnitOfWork, run: SourceRunRow, actor: Actor) -> None:
     if run.database_id is None:
         raise ValidationError(NO_TARGET)
     await require_edit(work, actor, run.database_id, DENIED)
-
-
-async def _count_joined(work: UnitOfWork, data_source_id: Id, due: datetime) -> None:
-    """Count a due time that found another refresh open, once."""
-    columns = data_source.c
-    await work.execute(
-        update(data_source)
-        .where(columns.id == data_source_id)
-        .where(or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
-        .values(joined_fires=columns.joined_fires + 1, last_joined_at=due)
-    )
