@@ -11,10 +11,11 @@ from starlette.responses import Response
 
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
+from models.automation.automation_runs.answers import run_answer
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.webhooks.errors import RunWithoutAnswerError
-from models.automation.webhooks.queries import Hook, find_hook, run_answer
+from models.automation.webhooks.queries import Hook, find_hook
 from models.automation.webhooks.rules.delivery import Delivery
 from models.automation.webhooks.shapes import WebhookReceiptBody
 from models.core.access.rules import Principal, PrincipalType

@@ -3,17 +3,15 @@
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from sqlalchemy import bindparam, select
 from temporalio.exceptions import ApplicationError
 
 from models.automation.automations.queries import read_graph
 from models.automation.automations.rules.graph.shapes import GraphNode
 from models.automation.automations.rules.language.static_reads import references
 from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry
-from models.automation.automations.tables import automation_graph
+from models.automation.automations.stored_graphs import stored_graph
 from models.core.base import Id, JsonObject
 from runtime.database import Database, Work
-from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +62,8 @@ class GraphCache:
         return graph
 
 
-_GRAPH = PreparedStatement(
-    select(automation_graph.c.plan, automation_graph.c.graph).where(
-        automation_graph.c.automation_id == bindparam("automation_id"),
-        automation_graph.c.checksum == bindparam("checksum"),
-    )
-)
-
-
 async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph:
-    row = await _GRAPH.first(work, {"automation_id": automation_id, "checksum": checksum})
+    row = await stored_graph(work, automation_id, checksum)
     if row is None or row.plan is None:
         # No repetition mends this: the execution fails, and the reconciler closes the run.
         raise ApplicationError(

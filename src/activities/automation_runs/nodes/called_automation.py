@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 
-from sqlalchemy import select
-
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.contracts import CalledRun
 from models.automation.action_runs.execution import ActionRunHeader, called_run_id
 from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RunAutomationConfig
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
+from models.automation.automation_runs.calls import outcome
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.start_intents import accepted_start_request
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject
@@ -72,11 +70,7 @@ async def called_end(
     None while the run is open.
     """
     run_id = called_run_id(header.run_id, step.id)
-    row = await work.first(
-        select(automation_run.c.status, automation_run.c.output, automation_run.c.error).where(
-            automation_run.c.workspace_id == header.workspace_id, automation_run.c.id == run_id
-        )
-    )
+    row = await outcome(work, header.workspace_id, run_id)
     if row is not None and row.status in OPEN_RUN:
         return None
 

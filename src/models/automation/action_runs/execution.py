@@ -21,10 +21,11 @@ from models.automation.action_runs.tables import action_run, action_step
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.gate import share_run
+from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import ACTIVE_RUN
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
@@ -95,8 +96,8 @@ class StepRow:
 async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     """The header of an open run. Raises RunClosedError."""
     row = await work.first(
-        select(action_run, automation_run.c.automation_id)
-        .outerjoin(automation_run, automation_run.c.id == action_run.c.automation_run_id)
+        select(action_run, RUN.automation_id)
+        .outerjoin(*run_of(action_run.c.workspace_id, action_run.c.automation_run_id))
         .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED),
         of=_OpenRow,
     )
@@ -222,8 +223,7 @@ async def hold_caller(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
     asked = select(action_run.c.automation_run_id).where(
         action_run.c.workspace_id == workspace_id, action_run.c.id == run_id
     )
-    caller = select(automation_run.c.id).where(automation_run.c.id == asked.scalar_subquery())
-    await work.rows(caller.with_for_update(read=True))
+    await share_run(work, asked.scalar_subquery())
 
 
 def called_run_id(run_id: Id, step_id: str) -> Id:
@@ -235,10 +235,7 @@ async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
     """True while the asking node's run goes on, whose row is held then; True without a node."""
     if header.node is None:
         return True
-    own = select(automation_run.c.id).where(
-        automation_run.c.id == header.node.run_id, automation_run.c.status.in_(ACTIVE_RUN)
-    )
-    return await work.first(own.with_for_update(read=True)) is not None
+    return await share_run(work, header.node.run_id) in ACTIVE_RUN
 
 
 async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:

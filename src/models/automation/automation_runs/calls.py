@@ -13,9 +13,9 @@ from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automation_runs.start_intents import accepted_start_request, start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
+from models.automation.automations.joins import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
-from models.automation.automations.tables import automation, automation_version
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
@@ -106,9 +106,10 @@ async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     """Notify the person who made the calling version that its calls have no end."""
     caller = call.caller
     known = await work.first(
-        select(automation.c.label, automation.c.item_id, automation_version.c.created_by_user_id)
-        .join(automation_run, automation_run.c.automation_id == automation.c.id)
-        .join(automation_version, automation_version.c.id == automation_run.c.automation_version_id)
+        select(AUTOMATION.label, AUTOMATION.item_id, VERSION.created_by_user_id)
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
+        .join(*version_of(automation_run))
         .where(automation_run.c.id == caller.run_id)
     )
     if known is None or known.created_by_user_id is None:
@@ -126,7 +127,7 @@ async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
 
 
 class CalledRunEnd(Protocol):
-    """The end of a called run."""
+    """The end of a called run, as far as it has come."""
 
     status: str
     output: JsonObject | None
@@ -139,6 +140,17 @@ async def ended(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
     return await work.first(
         select(run.status, run.output, run.error).where(
             run.id == run_id, run.status.not_in(OPEN_RUN)
+        ),
+        of=CalledRunEnd,
+    )
+
+
+async def outcome(work: UnitOfWork, workspace_id: Id, run_id: Id) -> CalledRunEnd | None:
+    """Status, output and error of a run, open or not; None when it is gone."""
+    run = automation_run.c
+    return await work.first(
+        select(run.status, run.output, run.error).where(
+            run.workspace_id == workspace_id, run.id == run_id
         ),
         of=CalledRunEnd,
     )

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, null, select, update
+from sqlalchemy import func, select
 
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.tables import automation_run
-from models.automation.automations import runnable_versions
+from models.automation.automations import canaries, runnable_versions
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.automations.tables import automation, automation_version
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import moment
@@ -85,16 +84,11 @@ class AutomationVersions:
     ) -> None:
         """Raises ValidationError for an automation or a version that there is none of."""
         automation_id = None if target_key is None else parse_id(target_key)
-        known = select(automation.c.id).where(automation.c.id == automation_id)
-        if automation_id is None or await work.scalar(known) is None:
+        if automation_id is None or not await canaries.is_automation(work, automation_id):
             raise ValidationError.at("targetKey", "There is no automation of this id.")
         ids = [parse_id(variant.id) for variant in variants]
-        published = select(automation_version.c.id).where(
-            automation_version.c.automation_id == automation_id,
-            automation_version.c.published_at.is_not(None),
-            automation_version.c.id.in_([one for one in ids if one is not None]),
-        )
-        found = {row.id for row in await work.rows(published)}
+        named = [one for one in ids if one is not None]
+        found = await canaries.published_among(work, automation_id, named)
         for place, one in enumerate(ids):
             if one not in found:
                 raise ValidationError.at(
@@ -103,15 +97,12 @@ class AutomationVersions:
 
     async def changed(self, work: UnitOfWork, row: ExperimentRow) -> None:
         """Write the experiment to its automation while it may run, and take it away after."""
-        theirs = automation.c.canary["experimentId"].as_string() == str(row.id)
-        gone = update(automation).where(automation.c.canary.is_not(None), theirs)
-        await work.execute(gone.values(canary=null()))
+        await canaries.remove_canary(work, row.id)
         if row.status not in {ExperimentStatus.SCHEDULED, ExperimentStatus.RUNNING}:
             return
         if row.status == ExperimentStatus.SCHEDULED and row.started_at is None:
             return
-        this = update(automation).where(automation.c.id == Id(row.target_key))
-        await work.execute(this.values(canary=_canary(row)))
+        await canaries.set_canary(work, Id(row.target_key), _canary(row))
 
     async def counts(
         self, work: UnitOfWork, rows: Sequence[ExperimentRow]

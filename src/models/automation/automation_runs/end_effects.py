@@ -18,7 +18,14 @@ from models.automation.automation_runs.rules import RunSource, RunStatus, is_tes
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.automations import runnable_versions
-from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.automation.automations.joins import (
+    AUTOMATION,
+    GRAPH,
+    VERSION,
+    automation_of,
+    graph_of,
+    version_of,
+)
 from models.core.base import Id, JsonObject
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
@@ -138,18 +145,15 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
     known = await work.first(
         select(
             _run.trigger_payload,
-            automation.c.label,
-            automation.c.item_id,
-            automation_version.c.created_by_user_id,
-            automation_graph.c.graph["failureAutomationId"].astext.label("failure_automation_id"),
+            AUTOMATION.label,
+            AUTOMATION.item_id,
+            VERSION.created_by_user_id,
+            GRAPH.graph["failureAutomationId"].astext.label("failure_automation_id"),
         )
-        .join(automation, automation.c.id == _run.automation_id)
-        .outerjoin(automation_version, automation_version.c.id == _run.automation_version_id)
-        .outerjoin(
-            automation_graph,
-            (automation_graph.c.automation_id == _run.automation_id)
-            & (automation_graph.c.checksum == _run.graph_checksum),
-        )
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
+        .outerjoin(*version_of(automation_run))
+        .outerjoin(*graph_of(automation_run))
         .where(_run.id == run_id),
         of=_FailedRun,
     )

@@ -4,18 +4,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
 
-from sqlalchemy import bindparam, select
-
 from models.automation.automation_runs.plans import FirstNode, changes_start, first_nodes
 from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import NodeRunShape
 from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.tables import automation_graph
-from models.core.base import Id, JsonObject
+from models.automation.automations.stored_graphs import stored_plan
+from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
-from runtime.prepared_statement import PreparedStatement
 
 KEPT = 1_000
 """Graphs whose first nodes a process remembers; a graph never changes under its checksum."""
@@ -28,19 +25,6 @@ class QueuedRun(RunRow, Protocol):
 
     @property
     def start_node_id(self) -> str | None: ...
-
-
-class _PlannedGraph(Protocol):
-    plan: JsonObject | None
-
-
-_PLAN = PreparedStatement(
-    select(automation_graph.c.plan).where(
-        automation_graph.c.automation_id == bindparam("automation_id"),
-        automation_graph.c.checksum == bindparam("checksum"),
-    ),
-    _PlannedGraph,
-)
 
 
 async def queued_nodes(work: UnitOfWork, run: QueuedRun) -> list[NodeRunShape]:
@@ -84,6 +68,5 @@ async def _first_nodes(work: UnitOfWork, run: QueuedRun) -> Sequence[FirstNode]:
 
 async def _plan(work: UnitOfWork, run: QueuedRun) -> Plan | None:
     """The compiled graph of a run; None for one that was never compiled."""
-    parameters = {"automation_id": run.automation_id, "checksum": run.graph_checksum}
-    row = await _PLAN.first(work, parameters)
+    row = await stored_plan(work, run.automation_id, run.graph_checksum)
     return None if row is None or row.plan is None else Plan.from_json(row.plan)

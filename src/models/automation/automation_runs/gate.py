@@ -7,9 +7,10 @@ either started before the cancel or never does.
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, Text, and_, bindparam, func, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Text, and_, bindparam, func, literal, select
 
 from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.rows import HeldRun
 from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
@@ -78,3 +79,16 @@ async def pass_gate(
     if row is None:
         raise RunClosedError
     return NodeRow(*row)
+
+
+async def hold_run(work: UnitOfWork, run_id: Id) -> HeldRun | None:
+    """A run, open or not, locked until the transaction ends."""
+    this = select(automation_run).where(automation_run.c.id == run_id)
+    return await work.first(this.with_for_update(), of=HeldRun)
+
+
+async def share_run(work: UnitOfWork, run_id: Id | ColumnElement[Id]) -> str | None:
+    """Keep a run as it is until the transaction ends; gives its status, None when it is gone."""
+    this = select(automation_run.c.status).where(automation_run.c.id == run_id)
+    status: str | None = await work.scalar(this.with_for_update(read=True))
+    return status

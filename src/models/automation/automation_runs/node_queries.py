@@ -33,7 +33,7 @@ from models.automation.automation_runs.tables import (
     node_run_attempt,
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.tables import automation_graph
+from models.automation.automations.stored_graphs import number_of_nodes
 from models.core.access.rules import Actor
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
@@ -139,13 +139,23 @@ async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
         ).where(_node.workspace_id == run.workspace_id, _node.run_id == run.id)
     )
     assert counted is not None, "a row of aggregates"
-    total = await work.scalar(
-        select(func.jsonb_array_length(automation_graph.c.graph["nodes"])).where(
-            automation_graph.c.automation_id == run.automation_id,
-            automation_graph.c.checksum == run.graph_checksum,
+    total = await number_of_nodes(work, run.automation_id, run.graph_checksum)
+    return progress_of(counted.done, counted.known + (total or counted.begun) - counted.begun)
+
+
+async def node_status(
+    work: UnitOfWork, run: RunStatusRow, node_id: str, scope_key: str
+) -> str | None:
+    """The status of a node in a scope of a run; None when it was not reached yet."""
+    status: str | None = await work.scalar(
+        select(_node.status).where(
+            _node.workspace_id == run.workspace_id,
+            _node.run_id == run.id,
+            _node.node_id == node_id,
+            _node.scope_key == scope_key,
         )
     )
-    return progress_of(counted.done, counted.known + (total or counted.begun) - counted.begun)
+    return status
 
 
 def progress_of(done: int, total: int) -> JsonObject:

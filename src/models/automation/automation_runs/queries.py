@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, tuple_
+from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.first_nodes import queued_nodes
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
-from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
@@ -18,8 +18,7 @@ from models.automation.automation_runs.shapes import (
     AutomationRunShape,
 )
 from models.automation.automation_runs.tables import AutomationRun, automation_run
-from models.automation.automations.tables import automation
-from models.content.items.queries import closed_items
+from models.automation.automations.joins import AUTOMATION, open_automations
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
@@ -42,6 +41,21 @@ def runs_since(workspace_id: Id, since: datetime, until: datetime | None = None)
         _run.workspace_id == workspace_id,
         *RunFilter(since=since, until=until).conditions(),
     )
+
+
+def accepted_at(run_id: Id) -> ScalarSelect[datetime]:
+    """The moment at which a run was accepted."""
+    return select(_run.created_at).where(_run.id == run_id).scalar_subquery()
+
+
+async def oldest_open(work: UnitOfWork, workspace_id: Id) -> datetime | None:
+    """The moment at which the oldest open run of a workspace was accepted."""
+    found: datetime | None = await work.scalar(
+        select(func.min(_run.created_at)).where(
+            _run.workspace_id == workspace_id, _run.status.in_(OPEN_RUN)
+        )
+    )
+    return found
 
 
 def last_triggered_at(automation_id: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -126,7 +140,7 @@ async def list_workspace_runs(
     """
     if automation_id is None:
         return await _list(work, workspace_runs(actor, Level.VIEW), page, wanted)
-    seen = _automations(actor, Level.VIEW).where(automation.c.id == automation_id)
+    seen = open_automations(actor, Level.VIEW).where(AUTOMATION.id == automation_id)
     if await work.scalar(seen) is None:
         raise NotFoundError("automation")
     return await list_runs(work, actor, automation_id, page, wanted)
@@ -140,14 +154,7 @@ def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Sel
     runs = select(automation_run).where(_run.workspace_id == actor.workspace_id)
     if in_trash and actor.role in MANAGERS:
         return runs
-    return runs.where(_run.automation_id.in_(_automations(actor, level)))
-
-
-def _automations(actor: Actor, level: Level) -> Select[Any]:
-    return select(automation.c.id).where(
-        automation.c.workspace_id == actor.workspace_id,
-        automation.c.item_id.not_in(select(closed_items(actor, level).c.id)),
-    )
+    return runs.where(_run.automation_id.in_(open_automations(actor, level)))
 
 
 async def _list(

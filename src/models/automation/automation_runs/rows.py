@@ -48,6 +48,13 @@ class RunRow(AcceptedRow, Protocol):
     def admitted_at(self) -> datetime | None: ...
 
 
+class HeldRun(RunRow, Protocol):
+    """A run whose row the transaction has locked."""
+
+    @property
+    def created_by_user_id(self) -> Id | None: ...
+
+
 class EndedRun(RunStatusRow, Protocol):
     """A run that has just ended: the columns `end_effects.ENDED`."""
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
-from models.automation.automations.tables import automation_graph
+from models.automation.automations.joins import GRAPH, graph_of
 from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -95,15 +95,9 @@ _next = (
     select(
         _first.c.id,
         func.row_number().over(order_by=(_first.c.created_at, _first.c.id)).label("turn"),
-        cast(automation_graph.c.trigger_config[("concurrency", "limit")].astext, Integer).label(
-            "slots"
-        ),
+        cast(GRAPH.trigger_config[("concurrency", "limit")].astext, Integer).label("slots"),
     )
-    .join(
-        automation_graph,
-        (automation_graph.c.automation_id == _first.c.automation_id)
-        & (automation_graph.c.checksum == _first.c.graph_checksum),
-    )
+    .join(*graph_of(_first))
     .subquery()
 )
 _held = (

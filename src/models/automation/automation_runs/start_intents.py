@@ -7,7 +7,7 @@ from sqlalchemy import ARRAY, Uuid, bindparam, func, select
 
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
-from models.automation.automations.tables import automation, automation_version
+from models.automation.automations.joins import AUTOMATION, VERSION, automation_of, version_of
 from models.core.base import Id
 from runtime import outbox
 from runtime.database import UnitOfWork
@@ -89,11 +89,12 @@ _ACCEPTED = PreparedStatement(
         _run.automation_id,
         _run.source,
         _run.parent_run_id,
-        automation.c.label,
-        automation_version.c.version,
+        AUTOMATION.label,
+        VERSION.version,
     )
-    .join(automation, automation.c.id == _run.automation_id)
-    .join(automation_version, automation_version.c.id == _run.automation_version_id)
+    .select_from(automation_run)
+    .join(*automation_of(automation_run))
+    .join(*version_of(automation_run))
     .where(_run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
     .order_by(_run.created_at, _run.id),
     _AcceptedRun,

@@ -163,6 +163,32 @@ async def version_detail(
     return detail
 
 
+async def item_of_automation(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Id | None:
+    """The item of an automation, in the trash or not."""
+    item_id: Id | None = await work.scalar(
+        select(automation.c.item_id).where(
+            automation.c.workspace_id == workspace_id, automation.c.id == automation_id
+        )
+    )
+    return item_id
+
+
+async def authors_of(work: UnitOfWork, workspace_id: Id, automation_id: Id, most: int) -> list[Id]:
+    """Some of the people who made versions of an automation, `most` of them."""
+    version = automation_version.c
+    rows = await work.rows(
+        select(version.created_by_user_id)
+        .where(
+            version.workspace_id == workspace_id,
+            version.automation_id == automation_id,
+            version.created_by_user_id.is_not(None),
+        )
+        .distinct()
+        .limit(most)
+    )
+    return [row.created_by_user_id for row in rows]
+
+
 def read_graph(content: dict[str, Any]) -> Graph:
     """Parse a stored graph."""
     return _GRAPH.validate_python(content)

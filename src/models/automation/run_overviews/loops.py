@@ -8,9 +8,9 @@ from sqlalchemy import case, func, select
 
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.joins import GRAPH, graph_of
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind
 from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.tables import automation_graph
 from models.automation.run_overviews.shapes import Iterations
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -28,12 +28,9 @@ _ITEMS = case(
 async def loops_of(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Collection[str]:
     """The ids of the loops in a run's graph."""
     found = await work.scalar(
-        select(automation_graph.c.plan)
-        .join(
-            automation_run,
-            (automation_graph.c.automation_id == automation_run.c.automation_id)
-            & (automation_graph.c.checksum == automation_run.c.graph_checksum),
-        )
+        select(GRAPH.plan)
+        .select_from(automation_run)
+        .join(*graph_of(automation_run))
         .where(automation_run.c.workspace_id == workspace_id, automation_run.c.id == run_id)
     )
     plan = None if found is None else Plan.from_json(found)

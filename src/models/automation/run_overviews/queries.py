@@ -14,8 +14,16 @@ from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.joins import (
+    AUTOMATION,
+    GRAPH,
+    VERSION,
+    automation_of,
+    graph_of,
+    placed_automations,
+    version_of,
+)
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.run_overviews.loops import iterations, loops_of
 from models.automation.run_overviews.rules import overall
 from models.automation.run_overviews.shapes import (
@@ -29,7 +37,7 @@ from models.automation.run_overviews.shapes import (
     RunRelation,
     RunState,
 )
-from models.content.items.queries import PlacementOf, closed_items, placed
+from models.content.items.queries import PlacementOf, closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -42,11 +50,11 @@ _run = automation_run.c
 _node = node_run.c
 
 visible = PlacementOf(
-    placed(automation)
-    .join(automation_run, _run.automation_id == automation.c.id)
+    placed_automations()
+    .join(automation_run, _run.automation_id == AUTOMATION.id)
     .where(
         _run.id == bindparam("id", type_=Uuid),
-        _run.workspace_id == automation.c.workspace_id,
+        _run.workspace_id == AUTOMATION.workspace_id,
     )
 )
 """The placement of a run's automation: `await visible(work, workspace_ids, run_id, user_id)`."""
@@ -77,17 +85,14 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
     row = await work.first(
         select(
             automation_run,
-            automation.c.label,
-            automation_version.c.version,
-            automation_graph.c.graph,
+            AUTOMATION.label,
+            VERSION.version,
+            GRAPH.graph,
         )
-        .join(automation, automation.c.id == _run.automation_id)
-        .join(automation_version, automation_version.c.id == _run.automation_version_id)
-        .join(
-            automation_graph,
-            (automation_graph.c.automation_id == _run.automation_id)
-            & (automation_graph.c.checksum == _run.graph_checksum),
-        )
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
+        .join(*version_of(automation_run))
+        .join(*graph_of(automation_run))
         .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
         of=_OverviewRow,
     )
@@ -193,12 +198,13 @@ async def _links(work: UnitOfWork, actor: Actor, run: RunRow) -> list[RunLink]:
     relations = _relations(run)
     named = [*relations, *await _asked_for(work, run)]
     rows = await work.rows(
-        select(_run.id, _run.status, automation.c.label)
-        .join(automation, automation.c.id == _run.automation_id)
+        select(_run.id, _run.status, AUTOMATION.label)
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
         .where(
             _run.workspace_id == actor.workspace_id,
             or_(_run.parent_run_id == run.id, _run.id.in_(named)),
-            automation.c.item_id.not_in(select(closed_items(actor).c.id)),
+            AUTOMATION.item_id.not_in(select(closed_items(actor).c.id)),
         )
         .order_by(_run.id)
         .limit(LINKS)

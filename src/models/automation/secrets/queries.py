@@ -1,8 +1,9 @@
 """Reading secrets: names for the API, values for the nodes that send them."""
 
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import ARRAY, Text, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, func, select
 
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.shapes import SecretBody, SecretList
@@ -43,6 +44,16 @@ async def secret_values(
         row.name: keys.unseal(row.sealed_value, secret_place(workspace_id, row.name)).decode()
         for row in await _SEALED.rows(work, parameters)
     }
+
+
+def sealed_secret(
+    workspace_id: ColumnElement[Any], name: ColumnElement[Any]
+) -> ColumnElement[bytes | None]:
+    """The column `sealed_value` of the secret that columns name; null when there is none."""
+    this = (workspace_secret.c.workspace_id == workspace_id, workspace_secret.c.name == name)
+    return (
+        select(workspace_secret.c.sealed_value).where(*this).scalar_subquery().label("sealed_value")
+    )
 
 
 async def existing_names(

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Uuid, bindparam, select, update
 
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automations.rules.triggers.subscriptions import subject_of
 from models.automation.triggers.rules.due_dates import DateWatch
 from models.automation.triggers.run_start import start
@@ -116,10 +116,10 @@ async def _watch(work: UnitOfWork, subscriber: Subscriber, database_id: Id) -> D
 async def _chain(work: UnitOfWork, event: TriggerEvent, record_id: Id, due: datetime) -> list[Id]:
     """The runs that led to a date by the record's last change, if it came shortly before."""
     last = last_change(event.workspace_id, record_id).subquery("last")
-    run = automation_run.c
     found = await work.first(
-        select(run.id, run.chain)
-        .join(last, last.c.run_id == run.id)
-        .where(run.workspace_id == event.workspace_id, last.c.at > due - SHORTLY)
+        select(RUN.id, RUN.chain)
+        .select_from(last)
+        .join(*run_of(event.workspace_id, last.c.run_id))
+        .where(last.c.at > due - SHORTLY)
     )
     return [] if found is None else [*found.chain, found.id]

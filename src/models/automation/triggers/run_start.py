@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 
 import structlog
-from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automations.queries import authors_of, item_of_automation
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS
-from models.automation.automations.tables import automation, automation_version
 from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject
 from models.messages.notification_preferences.kinds import NotificationKind
@@ -85,22 +84,9 @@ async def _notify_authors(  # the parts of one notice
     period: str,
 ) -> None:
     """Notify the authors of the automation's versions, at most once a period."""
-    of_automation = (
-        automation_version.c.workspace_id == subscriber.workspace_id,
-        automation_version.c.automation_id == subscriber.automation_id,
-    )
-    authors = await work.rows(
-        select(automation_version.c.created_by_user_id)
-        .where(*of_automation, automation_version.c.created_by_user_id.is_not(None))
-        .distinct()
-        .limit(MAX_NOTIFIED)
-    )
-    item_id = await work.scalar(
-        select(automation.c.item_id).where(
-            automation.c.workspace_id == subscriber.workspace_id,
-            automation.c.id == subscriber.automation_id,
-        )
-    )
+    this = subscriber.workspace_id, subscriber.automation_id
+    authors = await authors_of(work, *this, MAX_NOTIFIED)
+    item_id = await item_of_automation(work, *this)
     notice = Notice(
         kind=kind,
         title=f"“{subscriber.version.label}” {predicate}",
@@ -109,4 +95,4 @@ async def _notify_authors(  # the parts of one notice
         data={"automationId": str(subscriber.automation_id)},
         key=f"{kind}/{subscriber.automation_id}/{period}",
     )
-    await notify(work, subscriber.workspace_id, [row.created_by_user_id for row in authors], notice)
+    await notify(work, subscriber.workspace_id, authors, notice)

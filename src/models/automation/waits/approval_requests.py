@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.run_header import RunHeader
+from models.automation.automations.queries import item_of_automation
 from models.automation.automations.rules.graph.configs import ApprovalConfig
-from models.automation.automations.tables import automation
 from models.automation.waits.store import find_wait, read_responses
 from models.core.access.rules import Role
 from models.core.base import Id
@@ -65,11 +63,7 @@ async def _notice(
     work: UnitOfWork, request: Request, config: ApprovalConfig, occasion: str
 ) -> Notice:
     run, key = request.run, request.key
-    item_id = await work.scalar(
-        select(automation.c.item_id).where(
-            automation.c.workspace_id == run.workspace_id, automation.c.id == run.automation_id
-        )
-    )
+    item_id = await item_of_automation(work, run.workspace_id, run.automation_id)
     return Notice(
         kind=NotificationKind.APPROVAL_REQUEST,
         title=config.title or f"“{request.label}” needs your decision",

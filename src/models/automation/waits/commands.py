@@ -6,18 +6,21 @@ The answer is final when its transaction commits (design 3).
 import json
 from collections.abc import Sequence
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, insert, select
 
+from models.automation.automation_runs.gate import hold_run
+from models.automation.automation_runs.joins import RUN, run_of
+from models.automation.automation_runs.node_queries import node_status
 from models.automation.automation_runs.node_writes import NodeKey
-from models.automation.automation_runs.queries import detail, load_run
+from models.automation.automation_runs.queries import detail, load_run, oldest_open
+from models.automation.automation_runs.rows import HeldRun
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import AutomationRun, automation_run
 from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.waits import store
 from models.automation.waits.errors import NotResumableError, OnlyAskedError
-from models.automation.waits.queries import RunGraph, asks, graph_of, node_status, show_waits
+from models.automation.waits.queries import RunGraph, asks, graph_of, show_waits
 from models.automation.waits.resume_urls import Address
 from models.automation.waits.rules.approvals import check_decider
 from models.automation.waits.rules.resolution import (
@@ -86,10 +89,7 @@ async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) ->
     Raises NotFoundError when the node has no resume URL. Before it waits this is refused only if it
     is certain.
     """
-    run = await work.first(
-        select(automation_run).where(automation_run.c.id == address.run_id).with_for_update(),
-        of=AutomationRun,
-    )
+    run = await hold_run(work, address.run_id)
     if run is None or not _has_url(await graph_of(work, run), address.node_id):
         raise NotFoundError("resume URL")
     work.now = utc_now()
@@ -123,7 +123,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
 
 async def _respond(
     work: UnitOfWork,
-    run: AutomationRun,
+    run: HeldRun,
     address: Address,
     response: Response,
     actor: Actor | None = None,
@@ -155,7 +155,7 @@ async def _respond(
 
 
 async def _keep_early(
-    work: UnitOfWork, run: AutomationRun, address: Address, wait: RunWait | None, response: Response
+    work: UnitOfWork, run: HeldRun, address: Address, wait: RunWait | None, response: Response
 ) -> None:
     """Keep a response to a node that does not wait yet, unless it certainly does not count.
 
@@ -226,12 +226,8 @@ def _check_size(data: JsonObject) -> None:
 
 async def _store(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:
     """Keep the event if a run is open, and delete events older than every open run."""
-    event, run = automation_event.c, automation_run.c
-    oldest = await work.scalar(
-        select(func.min(run.created_at)).where(
-            run.workspace_id == actor.workspace_id, run.status.in_(OPEN_RUN)
-        )
-    )
+    event = automation_event.c
+    oldest = await oldest_open(work, actor.workspace_id)
     await work.execute(
         delete(automation_event).where(
             event.workspace_id == actor.workspace_id, event.created_at < (oldest or work.now)
@@ -255,12 +251,12 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequ
     wait = run_wait.c
     return await work.rows(
         select(run_wait)
-        .join(automation_run, automation_run.c.id == wait.run_id)
+        .join(*run_of(wait.workspace_id, wait.run_id))
         .where(
             wait.workspace_id == workspace_id,
             wait.event_key == event_key,
             wait.outcome.is_(None),
-            automation_run.c.status.in_(OPEN_RUN),
+            RUN.status.in_(OPEN_RUN),
         )
         .order_by(wait.run_id, wait.node_id, wait.scope_key)
         .with_for_update(of=run_wait),

@@ -6,12 +6,13 @@ from typing import Protocol
 
 from sqlalchemy import case, literal, select, tuple_
 
+from models.automation.automation_runs.joins import RUN, run_of
+from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.shapes import NodeRunShape
-from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.plan import Plan
-from models.automation.automations.tables import automation_graph
+from models.automation.automations.stored_graphs import stored_graph
 from models.automation.waits.rules.approvals import is_asked, shown
 from models.automation.waits.rules.resolution import RESUMABLE
 from models.automation.waits.store import read_responses
@@ -27,10 +28,10 @@ async def asks(  # where a node is
     """Tell whether a node that waits asks this actor to decide."""
     row = await work.first(
         select(run_wait.c.kind, run_wait.c.terms)
-        .join(automation_run, automation_run.c.id == run_wait.c.run_id)
+        .join(*run_of(run_wait.c.workspace_id, run_wait.c.run_id))
         .where(
             run_wait.c.workspace_id == actor.workspace_id,
-            automation_run.c.automation_id == automation_id,
+            RUN.automation_id == automation_id,
             run_wait.c.run_id == run_id,
             run_wait.c.node_id == node_id,
             run_wait.c.scope_key == scope_key,
@@ -39,21 +40,6 @@ async def asks(  # where a node is
         )
     )
     return row is not None and is_asked(ApprovalConfig.model_validate(row.terms), actor)
-
-
-async def node_status(
-    work: UnitOfWork, run: AutomationRun, node_id: str, scope_key: str
-) -> str | None:
-    """The status of a node in a scope of a run; None when it was not reached yet."""
-    status: str | None = await work.scalar(
-        select(node_run.c.status).where(
-            node_run.c.workspace_id == run.workspace_id,
-            node_run.c.run_id == run.id,
-            node_run.c.node_id == node_id,
-            node_run.c.scope_key == scope_key,
-        )
-    )
-    return status
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +55,11 @@ class RunGraph:
         return {**node.get("config", {}), **node.get("input", {})}
 
 
-async def graph_of(work: UnitOfWork, run: AutomationRun) -> RunGraph:
+async def graph_of(work: UnitOfWork, run: RunRow) -> RunGraph:
     """The graph that a run executes."""
-    row = await work.first(
-        select(automation_graph.c.plan, automation_graph.c.graph).where(
-            automation_graph.c.workspace_id == run.workspace_id,
-            automation_graph.c.automation_id == run.automation_id,
-            automation_graph.c.checksum == run.graph_checksum,
-        )
-    )
+    row = await stored_graph(work, run.automation_id, run.graph_checksum)
     assert row is not None, "what was accepted is kept as long as its run"
+    assert row.plan is not None, "and was compiled"
     nodes = {node["id"]: node for node in row.graph["nodes"]}
     return RunGraph(Plan.from_json(row.plan), nodes)
 

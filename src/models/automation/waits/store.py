@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.errors import NodeWrittenError
 from models.automation.automation_runs.node_writes import NodeKey
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.queries import accepted_at
 from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.base import Id, JsonObject
@@ -156,15 +156,14 @@ async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> 
 
 async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Response]:
     """The kept events of a key since the run was accepted that have resumed none of its nodes."""
-    event, run = automation_event.c, automation_run.c
-    accepted = select(run.created_at).where(run.id == key.run_id).scalar_subquery()
+    event = automation_event.c
     used = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
     rows = await work.rows(
         select(event.id, event.user_id, event.data, event.created_at)
         .where(
             event.workspace_id == key.workspace_id,
             event.event_key == event_key,
-            event.created_at >= accepted,
+            event.created_at >= accepted_at(key.run_id),
             ~used,
         )
         .order_by(event.id)

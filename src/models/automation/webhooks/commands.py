@@ -6,9 +6,9 @@ from sqlalchemy import LargeBinary, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automation_runs.tables import automation_run
 from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
 from models.automation.webhooks.queries import Hook
 from models.automation.webhooks.rules.delivery import Delivery
@@ -95,12 +95,8 @@ _CLAIM = PreparedStatement(
 )
 """Inserting a key that another call has taken waits for the commit of that call."""
 _EARLIER = PreparedStatement(
-    select(_receipt.run_id, automation_run.c.status)
-    .outerjoin(
-        automation_run,
-        (automation_run.c.workspace_id == _receipt.workspace_id)
-        & (automation_run.c.id == _receipt.run_id),
-    )
+    select(_receipt.run_id, RUN.status)
+    .outerjoin(*run_of(_receipt.workspace_id, _receipt.run_id))
     .where(*_THIS)
 )
 _FORGET = PreparedStatement(delete(webhook_receipt).where(*_THIS))

@@ -4,20 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import Text, bindparam, select
+from sqlalchemy import Text, bindparam
 
-from models.automation.automation_runs.outputs import FIRST_RESPONSE
-from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
+from models.automation.automations.joins import AUTOMATION, GRAPH
 from models.automation.automations.rules.triggers.configs import read_trigger
 from models.automation.automations.rules.triggers.kinds import TriggerKind, WebhookTrigger
 from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.automations.tables import automation, automation_graph
+from models.automation.secrets.queries import sealed_secret
 from models.automation.secrets.rules import secret_place
-from models.automation.secrets.tables import workspace_secret
-from models.core.base import Id, JsonObject
+from models.core.base import Id
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -68,23 +65,17 @@ class Hook:
         return [keys.unseal(one, place).decode() for one in sealed]
 
 
-_trigger = automation_graph.c.trigger_config
+_trigger = GRAPH.trigger_config
 
 _HOOK = PreparedStatement(
     runnable_versions.LIVE.add_columns(
-        automation.c.workspace_id,
-        automation.c.sealed_webhook_secret,
-        automation.c.sealed_previous_webhook_secret,
-        automation.c.previous_webhook_secret_until,
-        workspace_secret.c.sealed_value,
-    )
-    .outerjoin(
-        workspace_secret,
-        (workspace_secret.c.workspace_id == automation.c.workspace_id)
-        & (workspace_secret.c.name == _trigger["secretName"].astext),
-    )
-    .where(
-        automation.c.webhook_token == bindparam("token", type_=Text),
+        AUTOMATION.workspace_id,
+        AUTOMATION.sealed_webhook_secret,
+        AUTOMATION.sealed_previous_webhook_secret,
+        AUTOMATION.previous_webhook_secret_until,
+        sealed_secret(AUTOMATION.workspace_id, _trigger["secretName"].astext),
+    ).where(
+        AUTOMATION.webhook_token == bindparam("token", type_=Text),
         _trigger["kind"].astext == TriggerKind.WEBHOOK.value,
     ),
     HookedVersion,
@@ -102,30 +93,3 @@ async def find_hook(work: UnitOfWork, token: str) -> Hook:
     trigger = read_trigger(row.trigger_config)
     assert isinstance(trigger, WebhookTrigger), "the statement asks for this kind"
     return Hook(row.workspace_id, row.automation_id, trigger, row)
-
-
-@dataclass(frozen=True, slots=True)
-class RunAnswer:
-    """The state of a run; `response` is the output of its respond node, once one has run."""
-
-    status: RunStatus
-    output: JsonObject | None
-    response: JsonObject | None
-
-    @property
-    def ended(self) -> bool:
-        return self.status not in OPEN_RUN
-
-
-_ANSWER = PreparedStatement(
-    select(automation_run.c.status, automation_run.c.output, FIRST_RESPONSE).where(
-        automation_run.c.workspace_id == bindparam("workspace_id"),
-        automation_run.c.id == bindparam("run_id"),
-    )
-)
-
-
-async def run_answer(work: UnitOfWork, workspace_id: Id, run_id: Id) -> RunAnswer | None:
-    """The answer of a run so far; None when the run has been deleted."""
-    row = await _ANSWER.first(work, {"workspace_id": workspace_id, "run_id": run_id})
-    return None if row is None else RunAnswer(RunStatus(row[0]), row[1], row[2])
