@@ -17,6 +17,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tests.house import private_tables
+
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 WINGS_CONTRACT = "A wing imports only those below it"
 
@@ -87,6 +89,7 @@ def main() -> int:
     """Print the figures; 1 when an arrow climbs or closes a circle."""
     order = wings()
     found = imports(order)
+    tables = private_tables.found()
     nouns = {noun for pair in found for noun in pair}
     between = Counter((importer[0], target[0]) for importer, target in found)
     table = Table("wing", "nouns", *order, box=box.SIMPLE)
@@ -111,11 +114,13 @@ def main() -> int:
         ],
         "circles of files": [" -> ".join(circle) for circle in circles_of_files()],
         "lines of contracts that allow a circle": mutual_layers(),
+        "faults in the list of tables that others import": private_tables.faults(tables),
     }
     console = Console(width=110, highlight=False)
     console.print("Arrows from the nouns of a wing (rows) to those of another (columns):")
     console.print(table)
     console.print(f"{len(nouns)} nouns in {len(order)} wings.")
+    console.print(f"{tables.total()} imports of tables by others, of {len(tables)} pairs.")
     for name, members in figures.items():
         console.print(f"{len(members)} {name}.")
         for member in members:

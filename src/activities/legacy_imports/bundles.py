@@ -14,7 +14,7 @@ from models.workspace.bundles.errors import BundleError, Fault
 from models.workspace.bundles.unpacking import unpack
 from models.workspace.legacy_imports.commands import entries, steps
 from models.workspace.legacy_imports.queries import find_run
-from models.workspace.legacy_imports.tables import LegacyImportRun
+from models.workspace.legacy_imports.rows import ImportRunRow
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
@@ -70,7 +70,7 @@ class BundleActivities:
             async with self._database.transaction() as work:
                 await entries.record_comparison(work, run.id)
 
-    async def _pieces(self, run: LegacyImportRun, counts: dict[str, int]) -> AsyncIterator[bytes]:
+    async def _pieces(self, run: ImportRunRow, counts: dict[str, int]) -> AsyncIterator[bytes]:
         """The bytes of a bundle, counted. Raises BundleError when their checksum differs."""
         digest = hashlib.sha256()
         try:
@@ -91,7 +91,7 @@ class BundleActivities:
                 f"The bundle {difference}: its checksum is {digest.hexdigest()}.",
             )
 
-    async def _run(self, run_id: str) -> LegacyImportRun:
+    async def _run(self, run_id: str) -> ImportRunRow:
         async with self._database.reading() as work:
             return await find_run(work, Id(run_id))
 

@@ -35,7 +35,7 @@ def placing(file: FromClause) -> ColumnElement[bool]:
 
 
 def item_placing(file: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
-    """The join to that item: `select(…).outerjoin(*item_placing(file))`."""
+    """The join to the item that places a file: `select(…).outerjoin(*item_placing(file))`."""
     return item, placing(file)
 
 

@@ -74,6 +74,11 @@ def _ids(ids: Iterable[str]) -> ColumnElement[Any]:
     return cast(literal(list(ids), ARRAY(Text)), ARRAY(Uuid))
 
 
+async def forget_run(work: UnitOfWork, run_id: Id) -> None:
+    """Forget what every entry of a run became."""
+    await work.execute(delete(import_id_map).where(import_id_map.c.run_id == run_id))
+
+
 async def forget_ids(work: UnitOfWork, entry_id: Id) -> None:
     """Forget what was planned for an entry."""
     await work.execute(delete(import_id_map).where(import_id_map.c.entry_id == entry_id))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import delete, select
 
-from models.workspace.bundles.tables import import_id_map
+from models.workspace.bundles.id_map import forget_run
 from models.workspace.bundles.unpacking import load_contents, remove_unpacked
 from models.workspace.legacy_imports.rules import RUN_LIFECYCLE
 from models.workspace.legacy_imports.tables import LegacyImportRun, legacy_import_run
@@ -36,6 +36,6 @@ async def purge_legacy_imports(database: Database, store: ObjectStore, before: d
     if run.uploaded:
         await store.delete(run.bundle_object_key)
     async with database.transaction() as work:
-        await work.execute(delete(import_id_map).where(import_id_map.c.run_id == run.id))
+        await forget_run(work, run.id)
         await work.execute(delete(legacy_import_run).where(_run.id == run.id))
     return 1
