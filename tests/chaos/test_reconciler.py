@@ -23,7 +23,6 @@ from activities.maintenance.families import MOST_RESTARTS, RowT, Verdict, WorkFa
 from activities.maintenance.reconciler import Reconciler
 from cli.families.automation_runs import AutomationRuns
 from models.automation.automation_runs.end_effects import failure_run_id
-from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.tables import run_wait
