@@ -9,9 +9,8 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
-
-from pydantic import JsonValue
 
 _ESCAPE = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|(?:(?<!\\)\\+u[0-9A-Fa-f]{4})+|(?<!\\)\\+(?:x[0-9A-Fa-f]{2}|[bfnrt])"
@@ -26,6 +25,10 @@ _ALPHABETS = str.maketrans("", "", "-_/=")
 """Characters that, beside `+`, tell one base64 from another."""
 _TRACEABLE = 8
 """Characters that a trace has at least: fewer would be found in what has nothing to do with it."""
+
+
+Value = TypeVar("Value")
+"""A JSON value."""
 
 
 class Redaction:
@@ -86,12 +89,12 @@ class Redaction:
             before = window[-overlap:] if overlap else b""
         return False
 
-    def value(self, value: JsonValue) -> JsonValue:
+    def value(self, value: Value) -> Value:
         """The JSON value without secrets, in keys and numbers too."""
         joined = "\0".join(_texts(value))
         return value if self.text(joined) == joined else self._without(value)
 
-    def _without(self, value: JsonValue) -> JsonValue:
+    def _without(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {self.text(key): self._without(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -117,7 +120,7 @@ class Redaction:
         return None
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """Everything in a JSON value that may be a secret, as text."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -130,7 +133,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
-def _is_plain(value: JsonValue) -> bool:
+def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, bool)
 
 

@@ -48,7 +48,7 @@ def passes(op: Op, value: JsonValue, operand: object, now: datetime, zone: ZoneI
         return False
     if op in _ONE_OR_MANY and not isinstance(operand, list):
         operand = [operand]
-    if form is ValueForm.VALUES and op is Op.CONTAINS and operand is None:
+    if isinstance(value, list) and op is Op.CONTAINS and operand is None:
         return None in value
     try:
         condition = read_condition(op, form, _READERS[form], operand, now, zone)

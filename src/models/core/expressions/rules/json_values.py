@@ -24,7 +24,7 @@ _INT64 = 2**63
 _PLAIN = frozenset({str, bool, float, type(None)})
 
 
-def readable(value: object, depth: int = 0) -> object:
+def readable(value: object, depth: int = 0) -> Any:
     """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles.
 
     CEL turns a datetime, Decimal, UUID or tuple anywhere in a variable into an error.
