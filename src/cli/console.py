@@ -30,6 +30,11 @@ def aside() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def say(console: Console, text: str) -> None:
+    """Print text as it is, in lines as long as they come."""
+    console.print(text, markup=False, soft_wrap=True)
+
+
 def complain(text: str) -> None:
     """Say to standard error what is wrong."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True, style="red")

@@ -201,7 +201,6 @@ class BundleFile:
         )
 
     def link(self, field: UUID | str, record: str, target: str, place: int) -> None:
-        """A relation of a record to another."""
         self.row(
             "relations.ndjson",
             "record_link",

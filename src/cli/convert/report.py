@@ -17,7 +17,6 @@ class Report:
             self.left_out[loss] += times
 
     def text(self) -> str:
-        """The report as lines of Markdown."""
         rows = [f"- {kind}: {count}" for kind, count in sorted(self.rows.items())]
         lost = [f"- {loss} ({times})" for loss, times in self.left_out.most_common()]
         return "\n".join(

@@ -13,8 +13,6 @@ _OPEN = {"queued", "running", "waiting"}
 
 
 class WorkspaceClient(ApiClient):
-    """The calls of the demo."""
-
     async def create_database(self, label: str, fields: Sequence[Json]) -> str:
         """A new database; its id."""
         body = {"label": label, "fields": list(fields)}

@@ -5,40 +5,42 @@ from typing import Any
 
 from rich.console import Console
 
+from cli.console import say
+
 _SHOWN = 20
 
 
 def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print a run: its state, and of each workspace the counts, warnings and errors."""
-    _line(console, f"Legacy import {run['id']}: {_words(run['status'])}.")
+    say(console, f"Legacy import {run['id']}: {words_of(run['status'])}.")
     for entry in run["workspaces"]:
         selection = "" if entry["selected"] else ", not selected"
-        _line(
-            console, f"  {entry['sourceName']} ({entry['id']}): {_words(entry['stage'])}{selection}"
+        say(
+            console,
+            f"  {entry['sourceName']} ({entry['id']}): {words_of(entry['stage'])}{selection}",
         )
-        _line(console, f"    {_numbers(entry['counts']) or 'no rows'}")
+        say(console, f"    {_numbers(entry['counts']) or 'no rows'}")
         if "lastError" in entry:
-            _line(console, f"    failed: {entry['lastError']}")
+            say(console, f"    failed: {entry['lastError']}")
         if entry["rollbackState"] != "none":
-            _line(console, f"    rollback: {entry['rollbackState']}")
+            say(console, f"    rollback: {entry['rollbackState']}")
         _listed(console, "error", entry["errors"])
         _listed(console, "warning", entry["warnings"])
     of_workspaces = {f"{entry['sourceName']}: {error}" for entry in run["workspaces"]
                      for error in entry["errors"]}  # fmt: skip
     _listed(console, "error", [entry for entry in run["errors"] if entry not in of_workspaces])
     _listed(console, "warning", run["warnings"])
-    _line(console, f"Its page: {base_url}{run['pageUrl']}")
+    say(console, f"Its page: {base_url}{run['pageUrl']}")
     for following in _next(run):
-        _line(console, f"Next: workspace legacy-import {following}")
+        say(console, f"Next: workspace legacy-import {following}")
 
 
 def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
-    """Print runs, one a line."""
     for run in runs:
         names = ", ".join(entry["sourceName"] for entry in run["workspaces"]) or "no workspace yet"
-        _line(console, f"{run['id']}  {run['createdAt'][:16]}Z  {_words(run['status'])}: {names}")
+        say(console, f"{run['id']}  {run['createdAt'][:16]}Z  {words_of(run['status'])}: {names}")
     if not runs:
-        _line(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
+        say(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
 
 
 def _next(run: dict[str, Any]) -> Iterator[str]:
@@ -66,20 +68,16 @@ def _next(run: dict[str, Any]) -> Iterator[str]:
         yield f"rollback {own} --reason WHY, until {run['rollbackUntil'][:10]}, to take it back"
 
 
-def _words(name: str) -> str:
+def words_of(name: str) -> str:
     return name.replace("_", " ")
 
 
 def _numbers(counts: dict[str, int]) -> str:
-    return ", ".join(f"{_words(kind)}: {count:,}" for kind, count in counts.items())
+    return ", ".join(f"{words_of(kind)}: {count:,}" for kind, count in counts.items())
 
 
 def _listed(console: Console, what: str, notes: list[str]) -> None:
     for note in notes[:_SHOWN]:
-        _line(console, f"    {what}: {note}")
+        say(console, f"    {what}: {note}")
     if len(notes) > _SHOWN:
-        _line(console, f"    and {len(notes) - _SHOWN} more {what}s, on its page")
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+        say(console, f"    and {len(notes) - _SHOWN} more {what}s, on its page")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,8 +11,8 @@ import typer
 
 from cli.api_client import ApiClient, Json, api_client
 from cli.console import aside, terminal
-from cli.legacy_imports.display import WorkspaceBars
-from cli.legacy_imports.report import print_list, print_run
+from cli.legacy_imports.report import print_list, print_run, words_of
+from cli.progress_bars import ProgressBars
 from cli.rows.display import Display
 from cli.rows.following import GivenUpError, follow
 from cli.rows.upload import pieces_of
@@ -23,6 +24,8 @@ Place = tuple[Path, str | None, str | None]
 _RUNS = "/v1/admin/legacy-imports"
 _STANDS = frozenset({"awaiting_review", "approved"})
 _FAILED = frozenset({"failed", "rollback_failed"})
+_ENDED = frozenset({"ready", "blocked", "done", "failed", "skipped", "cancelled"})
+_GOING_BACK = frozenset({"requested", "running"})
 _SHOWN = 20
 
 
@@ -44,7 +47,6 @@ def _size(file: Path) -> int:
 
 
 async def list_runs(place: Place) -> None:
-    """Tell of the newest runs."""
     async with await api_client(*place) as client:
         answer = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
         print_list(terminal(), answer["legacyImports"])
@@ -103,9 +105,10 @@ async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
     path = f"{_RUNS}/{run['id']}"
     if run["status"] not in _STANDS:
         try:
-            with WorkspaceBars(aside()) as bars:
+            with ProgressBars(aside()) as bars:
+                show = partial(_show, bars)
                 await follow(
-                    client, path, run["pageUrl"], bars.run, lambda state: state["status"] in _STANDS
+                    client, path, run["pageUrl"], show, lambda state: state["status"] in _STANDS
                 )
         except asyncio.CancelledError:
             raise GivenUpError(
@@ -117,3 +120,17 @@ async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
     rolled_back = run["status"] == "rolled_back"
     if run["status"] in _FAILED or (lost and not rolled_back):
         raise typer.Exit(1)
+
+
+def _show(bars: ProgressBars, run: Json) -> None:
+    """Show the state of a run, and how far each of its workspaces is."""
+    bars.show("run", "Legacy import", words_of(run["status"]))
+    for entry in run["workspaces"]:
+        key, name = entry["id"], entry["sourceName"]
+        if entry["rollbackState"] in _GOING_BACK:
+            bars.show(key, name, "taken back")
+            continue
+        progress = entry.get("progress", {})
+        total = progress.get("total")
+        done = total if entry["stage"] in _ENDED else progress.get("done")
+        bars.show(key, name, words_of(entry["stage"]), done, total)

@@ -1,14 +1,22 @@
 """`workspace quarantine`: shows the work that is executed apart from all other, and lifts that."""
 
 import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
 from cli.console import reported
 from cli.supervisor.errors import StartError
+from cli.supervisor.files import read_object
+from cli.supervisor.state import StateDir
+
+if TYPE_CHECKING:
+    from runtime.database import Database
 
 
 def quarantine(
@@ -28,20 +36,34 @@ def quarantine(
 
 
 async def _list(state_dir: Path) -> None:
-    from cli.quarantine.database import opened
     from models.core.lifecycle import suspects
 
-    async with opened(state_dir) as database, database.reading() as work:
+    async with _database(state_dir) as database, database.reading() as work:
         for row in await suspects.quarantined(work):
             typer.echo(f"{row.quarantined_at:%Y-%m-%dT%H:%M:%SZ}  lost {row.lost}  {row.id}")
 
 
 async def _lift(state_dir: Path, work_id: UUID) -> None:
-    from cli.quarantine.database import opened
     from models.core.lifecycle import suspects
 
-    async with opened(state_dir) as database, database.transaction() as work:
+    async with _database(state_dir) as database, database.transaction() as work:
         lifted = await suspects.clear(work, work_id)
     if not lifted:
         raise StartError(f"{work_id} is not quarantined.")
     typer.echo(f"{work_id} is executed like any other work again, within seconds.")
+
+
+@asynccontextmanager
+async def _database(state_dir: Path) -> "AsyncIterator[Database]":
+    """The database of the environment, else of the platform that runs on the state directory."""
+    from runtime.database import Database
+
+    connection = read_object(StateDir(state_dir).connection)
+    url = os.environ.get("DATABASE_URL") or connection.get("databaseUrl")
+    if not url:
+        raise StartError(f"Set DATABASE_URL: no platform with a database runs on {state_dir}.")
+    database = Database(url, pool_size=1, application="workspace-quarantine")
+    try:
+        yield database
+    finally:
+        await database.close()

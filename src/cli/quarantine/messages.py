@@ -122,7 +122,6 @@ def packed(values: Sequence[Any]) -> str:
 
 
 def unpacked(text: str, types: list[Any] | None = None) -> list[Any]:
-    """The values again, of these types."""
     return _converter.from_payloads(Payloads.FromString(bytes.fromhex(text)).payloads, types)
 
 

@@ -57,7 +57,6 @@ class QuarantineProcess:
                     raise asyncio.CancelledError from None
 
     async def close(self) -> None:
-        """End the process."""
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):

@@ -25,9 +25,8 @@ from temporalio.worker import (
 from typing_extensions import override
 
 from cli.families.registry import WORKFLOWS
-from cli.replay.conversion import replay_converter
 from cli.replay.steps import Step, given_steps, recorded_steps
-from cli.replay.verdicts import BUILD_ID, quiet_runtime
+from cli.replay.verdicts import BUILD_ID, REPLAY_CONVERTER, quiet_runtime
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
 
@@ -79,7 +78,7 @@ async def traced(
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=_TracedRunner(trace, at_end),
-        data_converter=replay_converter,
+        data_converter=REPLAY_CONVERTER,
         interceptors=[_Listening(trace), *interceptors],
         debug_mode=debug,
         runtime=quiet_runtime(),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from cli.console import terminal
+from cli.console import say, terminal
 from cli.replay.divergence import Divergence
 from cli.replay.verdicts import KNOWN, Outcome, Verdict
 
@@ -76,4 +76,4 @@ def summarise(verdicts: Sequence[Verdict]) -> None:
 
 
 def _print(text: str) -> None:
-    terminal().print(text, markup=False, soft_wrap=True)
+    say(terminal(), text)

@@ -33,12 +33,10 @@ class Step:
 
 
 def recorded_steps(history: WorkflowHistory) -> list[Step]:
-    """The commands in a history, in order."""
     return [step for event in history.events if (step := _recorded(event)) is not None]
 
 
 def given_steps(commands: Sequence[WorkflowCommand]) -> list[Step]:
-    """The commands the code gave, in order."""
     return [step for command in commands if (step := _given(command)) is not None]
 
 

@@ -1,21 +1,22 @@
 """One history, replayed against the code of this checkout."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
+from temporalio.converter import DefaultFailureConverter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from cli.families.registry import WORKFLOWS
-from cli.replay.conversion import replay_converter
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.steps import event_name
 from runtime.families import Queue
+from runtime.payload_converter import data_converter
 from workflows.sandbox import workflow_runner
 
 _ENDS = {
@@ -56,6 +57,9 @@ class Verdict:
         return self.outcome in {Outcome.DIVERGES, Outcome.RAISES}
 
 
+REPLAY_CONVERTER = replace(data_converter, failure_converter_class=DefaultFailureConverter)
+"""The worker's, but failures say all that was raised, to the developer who replays."""
+
 FOREIGN = "it is not a workflow of this platform"
 
 BUILD_ID = "replay"
@@ -72,7 +76,6 @@ def quiet_runtime() -> Runtime:
 
 
 async def replay(history: WorkflowHistory) -> Verdict:
-    """Replay one history."""
     return (await replay_all([history]))[0]
 
 
@@ -85,7 +88,7 @@ async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=workflow_runner(),
-        data_converter=replay_converter,
+        data_converter=REPLAY_CONVERTER,
         runtime=quiet_runtime(),
         build_id=BUILD_ID,
     )
@@ -121,7 +124,6 @@ def execution_id(history: WorkflowHistory) -> str:
 
 
 def judged(history: WorkflowHistory, failure: Exception | None) -> Verdict:
-    """The verdict for what a replayer reported."""
     if failure is None:
         return verdict(history, Outcome.REPLAYS)
     diverged = isinstance(failure, NondeterminismError)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import typer
 from rich.console import Console
 
-from cli.console import aside, terminal
+from cli.console import aside, say, terminal
 from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
 
 _Key = Annotated[
@@ -92,7 +92,7 @@ async def _import(
         soft_wrap=True,
     )
     print_outcome(console, run, client.base_url)
-    console.print(f"Undo: workspace import --undo {run['id']}", markup=False, soft_wrap=True)
+    say(console, f"Undo: workspace import --undo {run['id']}")
 
 
 def _losses(result: dict[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
+from cli.console import say
 from cli.rows.display import in_bytes
 from cli.supervisor.errors import StartError
 
@@ -19,15 +20,10 @@ def require_success(run: dict[str, Any], base_url: str) -> None:
 
 
 def print_outcome(console: Console, run: dict[str, Any], base_url: str) -> None:
-    """Print the counts of a run that has succeeded."""
     stats = run["stats"]
     counts = {name: stats[f"rows{name.capitalize()}"] for name in _COUNTS}
     parts = [f"{count:,} {name}" for name, count in counts.items() if count]
     size, seconds = in_bytes(stats["bytesFetched"]), stats["durationMs"] / 1000
-    _line(console, f"{stats['rowsFetched']:,} rows of {size} in {seconds:.1f} s: "
+    say(console, f"{stats['rowsFetched']:,} rows of {size} in {seconds:.1f} s: "
           f"{', '.join(parts) or 'none of them'}.")  # fmt: skip
-    _line(console, f"Its page: {base_url}{run['pageUrl']}")
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+    say(console, f"Its page: {base_url}{run['pageUrl']}")

@@ -117,7 +117,6 @@ class Child:
         await self.wait()
 
     def kill(self) -> None:
-        """End the process at once."""
         kill_group(self.pid)
 
 

@@ -34,8 +34,6 @@ _MARGIN_SECONDS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """The choices of the person who starts the platform."""
-
     state_dir: Path
     port: int
     temporal_port: int
@@ -92,7 +90,6 @@ class Platform:
         await self._supervisor.stop(STOP_ORDER)
 
     def kill(self) -> None:
-        """End everything at once."""
         self._supervisor.kill()
 
     def _choose_ports(self) -> dict[str, int]:

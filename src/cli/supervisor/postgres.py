@@ -60,11 +60,9 @@ class EmbeddedPostgres:
         self._sockets = self._socket_directory()
 
     def url(self, database: str = DATABASE, user: str = DATABASE) -> str:
-        """The libpq URL of a database of this server."""
         return f"postgresql://{user}@/{database}?host={quote(str(self._sockets), safe='')}"
 
     def service(self) -> Service:
-        """The server as a supervised process."""
         settings = _SETTINGS | {"unix_socket_directories": str(self._sockets)}
         options = [f"-c{name}={value}" for name, value in settings.items()]
         return Service(

@@ -22,13 +22,10 @@ _CAPABILITIES = ((2, "dac_read_search"), (1, "dac_override"))
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An operating system account."""
-
     uid: int
     gid: int
 
     def owns(self, *paths: Path) -> None:
-        """Give the paths to the account."""
         for path in paths:
             os.chown(path, self.uid, self.gid)
 

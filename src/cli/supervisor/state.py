@@ -75,7 +75,6 @@ class StateDir:
         return False
 
     def log(self, name: str) -> Path:
-        """The log file of a child."""
         return self.logs / f"{name}.log"
 
     def rotate_log(self, name: str) -> None:
@@ -107,7 +106,6 @@ class StateDir:
         return read_object(self._secrets)
 
     def remember_secrets(self, **values: str) -> None:
-        """Add to the secrets."""
         write_private(self._secrets, self.secrets() | values)
 
     def ports(self) -> dict[str, Any]:
