@@ -35,7 +35,6 @@ def ended_by_itself(code: int | None) -> bool:
 
 
 def end_of(code: int) -> str:
-    """The end of a process, in words."""
     if code == OUT_OF_MEMORY:
         return "out of memory"
     if code >= 0:

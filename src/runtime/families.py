@@ -104,5 +104,4 @@ class SearchAttribute(StrEnum):
 
 
 def temporal_ui_url(base: str, namespace: str, workflow_id: str) -> str:
-    """The page of a workflow in the Temporal UI."""
     return f"{base.rstrip('/')}/namespaces/{namespace}/workflows/{quote(workflow_id, safe='')}"

@@ -73,8 +73,6 @@ class CancelRequest(TypedDict):
 
 
 class SignalRequest(TypedDict):
-    """The request to signal an execution."""
-
     workflowId: str
     signal: str
     arguments: list[Any]

@@ -11,8 +11,6 @@ from runtime.push_keys import ApnsKey, FcmAccount, VapidKey
 
 
 class PushSettings(BaseSettings):
-    """Settings of the providers that carry pushes."""
-
     vapid_private_key: SecretStr | None = None
     """For Web Push: 32 bytes in base64url. After a comma the keys that it took the place of."""
     vapid_subject: str | None = None
@@ -70,12 +68,10 @@ class PushSettings(BaseSettings):
 
     @cached_property
     def fcm(self) -> FcmAccount | None:
-        """The service account of Firebase, if the operator has one."""
         return None if self.fcm_credentials is None else FcmAccount.read(self.fcm_credentials)
 
     @cached_property
     def apns(self) -> ApnsKey | None:
-        """The key of APNs, if the operator has one."""
         parts = (self.apns_key, self.apns_key_id, self.apns_team_id, self.apns_topic)
         path, key_id, team_id, topic = parts
         if path is None or key_id is None or team_id is None or topic is None:

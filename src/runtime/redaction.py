@@ -65,7 +65,6 @@ class Redaction:
         return bool(self._marks)
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
         for secret, mark in self._marks:
             text = text.replace(secret, mark)
         return self._traced(text) or text

@@ -271,7 +271,6 @@ class Settings(PushSettings, TemporalSettings):
         return tuple(part.strip() for part in self.secret_key.get_secret_value().split(","))
 
     def is_platform_admin(self, email: str | None) -> bool:
-        """Tell whether the operator named this address an administrator."""
         return email is not None and email.lower() in self._admin_emails
 
     @cached_property

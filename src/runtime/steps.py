@@ -17,5 +17,4 @@ def announce(step: str) -> None:
 
 
 def listen(listener: Callable[[str], None]) -> None:
-    """Have this process tell its steps."""
     _Announcer.announce = staticmethod(listener)

@@ -47,7 +47,6 @@ def trace_with(processor: "SpanProcessor", service: str) -> None:
 
 
 def stop_tracing() -> None:
-    """Trace no more."""
     _Tracing.tracer = None
 
 

@@ -27,7 +27,6 @@ def keys(always: str, /, **properties: JsonObject) -> JsonObject:
 
 
 def listed(items: JsonObject) -> JsonObject:
-    """The schema of a list of these."""
     return {"type": "array", "items": items}
 
 

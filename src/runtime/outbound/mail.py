@@ -62,8 +62,6 @@ class Mail:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A recipient the server did not take."""
-
     address: str
     status: int
 

@@ -120,12 +120,10 @@ class GraphExecution:
         self.accept(await self._inbox.get())
 
     def stop(self) -> None:
-        """End all tasks."""
         for task in self._tasks.values():
             task.cancel()
 
     def call(self, ref: NodeRef) -> NodeCall:
-        """The call of an activity about a node."""
         return NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
 
     @property

@@ -26,8 +26,6 @@ Hosted = Callable[[str | None], None]
 
 
 class LoopSteps:
-    """The loops of one execution."""
-
     def __init__(self, run_id: str, plan_state: PlanState, waits: Waits) -> None:
         self._run_id = run_id
         self._plan_state = plan_state

@@ -27,7 +27,6 @@ class NodeTable:
         self._parked: set[NodeRef] = set()
 
     def end(self, end: NodeEnd) -> None:
-        """A node has ended."""
         if end.iterations is not None:
             return
         state = "failed" if end.reply.state in _FAILED else "succeeded"
@@ -39,11 +38,9 @@ class NodeTable:
             counts[state] = counts.get(state, 0) + 1
 
     def park(self, ref: NodeRef) -> None:
-        """A node waits."""
         self._parked.add(ref)
 
     def unpark(self, ref: NodeRef) -> None:
-        """It waits no more."""
         self._parked.discard(ref)
 
     def follow(self, plan_state: PlanState, loops: Iterable[LoopProgress] = ()) -> None:

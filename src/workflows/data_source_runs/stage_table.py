@@ -20,12 +20,10 @@ class StageTable:
         self.stage = Stage.FETCH
 
     def begin(self, stage: Stage) -> None:
-        """A stage begins."""
         self.stage = stage
         self._show("running")
 
     def end(self, counts: Mapping[str, int]) -> None:
-        """The stage is over."""
         self._counts[self.stage] = counts
         self._show("succeeded")
 

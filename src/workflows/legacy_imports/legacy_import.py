@@ -51,7 +51,6 @@ class LegacyImport:
 
     @workflow.run
     async def run(self, run_id: str) -> str:
-        """The status that the run ends with."""
         try:
             status = await self._steps(run_id)
         except (ActivityError, asyncio.CancelledError) as error:

@@ -28,7 +28,6 @@ class Findings:
         _note(self.errors, code, message, times)
 
     def add(self, findings: "Findings") -> None:
-        """Take over the findings made elsewhere."""
         self.rows.update(findings.rows)
         for mine, theirs in ((self.warnings, findings.warnings), (self.errors, findings.errors)):
             for (code, message), times in theirs.items():
@@ -44,7 +43,6 @@ class Findings:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> "Findings":
-        """The findings that `to_json` gave."""
         return cls(
             Counter(document["rows"]), _counted(document["warnings"]), _counted(document["errors"])
         )

@@ -18,8 +18,6 @@ from runtime.prepared_statement import PreparedStatement
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a call."""
-
     status: int
     body: bytes
 

@@ -96,7 +96,6 @@ async def announce(
 async def set_next_run(
     work: UnitOfWork, kind: ScheduleTable, subject_id: Id, due: datetime | None
 ) -> None:
-    """Show when a subject runs next."""
     next_run_at = kind.table.c.next_run_at
     await work.execute(
         update(kind.table)

@@ -204,7 +204,6 @@ def _cost(bounds: list[Bound]) -> float:
 
 
 def _names(node: Message, name: str) -> bool:
-    """True when a tree reads a name."""
     kind = kind_of(node)
     if kind == "ident":
         return bool(node.ident.name == name)

@@ -129,7 +129,6 @@ def kind_of(node: Message) -> str | None:
 
 
 def children(node: Message) -> list[Message]:
-    """The nodes right below a node."""
     match kind_of(node):
         case "select":
             return [node.select.operand]
