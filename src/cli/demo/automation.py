@@ -1,9 +1,8 @@
 """The automation of the demo: over real rows, through an unreliable service, to new records."""
 
 from collections.abc import Iterable
-from typing import Any
 
-Json = dict[str, Any]
+from cli.api_client import Json
 
 UPDATED = 3
 

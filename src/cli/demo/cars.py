@@ -3,11 +3,9 @@
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
+from cli.api_client import Json
 from cli.supervisor.errors import StartError
-
-Json = dict[str, Any]
 
 FIELDS: list[Json] = [
     {"key": "name", "label": "Name", "kind": "text"},

@@ -4,11 +4,11 @@ import asyncio
 import os
 import signal
 from datetime import datetime
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from cli.api_client import Json
 from cli.demo.automation import graph
 from cli.demo.cars import FIELDS, SUMMARY_FIELDS, cars
 from cli.demo.client import WorkspaceClient
@@ -16,8 +16,6 @@ from cli.demo.endpoint import FAILURES, FlakyEndpoint
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object
 from cli.supervisor.state import StateDir
-
-Json = dict[str, Any]
 
 _RUN_SECONDS = 120
 _STYLES = {"succeeded": "green", "failed": "red", "skipped": "dim"}

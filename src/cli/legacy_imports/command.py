@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
+from cli.rows.connection import API_KEY, STATE_DIR, URL, Place, run_command
 
 legacy_import = typer.Typer(
     name="legacy-import",
@@ -181,7 +181,7 @@ def _decide(
     run: str,
     operation: str,
     body: dict[str, Any],
-    place: tuple[Path, str | None, str | None],
+    place: Place,
     only: list[str] | None = None,
     key: str = "",
 ) -> None:

@@ -13,13 +13,11 @@ from cli.api_client import ApiClient, Json, api_client
 from cli.console import aside, terminal
 from cli.legacy_imports.report import print_list, print_run, words_of
 from cli.progress_bars import ProgressBars
+from cli.rows.connection import Place
 from cli.rows.display import Display
 from cli.rows.following import GivenUpError, follow
 from cli.rows.upload import pieces_of
 from cli.supervisor.errors import StartError
-
-Place = tuple[Path, str | None, str | None]
-"""State directory, URL and API key: where the platform is."""
 
 _RUNS = "/v1/admin/legacy-imports"
 _STANDS = frozenset({"awaiting_review", "approved"})

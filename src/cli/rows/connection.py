@@ -20,6 +20,9 @@ API_KEY = Annotated[
     str | None, typer.Option(envvar="WORKSPACE_API_KEY", help="Its API key, with --url.")
 ]
 
+Place = tuple[Path, str | None, str | None]
+"""State directory, URL and API key: the place of the platform."""
+
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from cli.console import aside, say, terminal
-from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
+from cli.rows.connection import API_KEY, STATE_DIR, URL, Place, run_command
 
 _Key = Annotated[
     list[str] | None,
@@ -56,12 +56,7 @@ def import_file(  # noqa: PLR0917  # options of a command line
     run_command(_import(file, body, place, terminal()))
 
 
-async def _import(
-    file: Path,
-    body: dict[str, Any],
-    place: tuple[Path, str | None, str | None],
-    console: Console,
-) -> None:
+async def _import(file: Path, body: dict[str, Any], place: Place, console: Console) -> None:
     from cli.api_client import api_client
     from cli.rows.display import Display
     from cli.rows.following import cancelling, follow_rows
@@ -104,7 +99,7 @@ def _losses(result: dict[str, Any]) -> list[str]:
     return remarks
 
 
-async def _undo(run_id: str, place: tuple[Path, str | None, str | None], console: Console) -> None:
+async def _undo(run_id: str, place: Place, console: Console) -> None:
     from cli.api_client import api_client
 
     async with await api_client(*place) as client:

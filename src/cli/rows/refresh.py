@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from cli.console import aside, terminal
-from cli.rows.connection import API_KEY, STATE_DIR, URL, run_command
+from cli.rows.connection import API_KEY, STATE_DIR, URL, Place, run_command
 
 
 def refresh(
@@ -27,9 +27,7 @@ def refresh(
     run_command(_refresh(data_source, force, (state_dir, url, api_key), terminal()))
 
 
-async def _refresh(
-    data_source: str, force: bool, place: tuple[Path, str | None, str | None], console: Console
-) -> None:
+async def _refresh(data_source: str, force: bool, place: Place, console: Console) -> None:
     from cli.api_client import api_client
     from cli.rows.display import Display
     from cli.rows.following import cancelling, follow_rows

@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from zoneinfo import ZoneInfo
 
 Days = tuple[date, date]
@@ -80,21 +81,9 @@ def _week(today: date, step: int) -> Days:
     return first, first + timedelta(days=7)
 
 
-def _months(today: date, step: int, length: int) -> Days:
+def _months(length: int, today: date, step: int) -> Days:
     first = today.replace(month=(today.month - 1) // length * length + 1, day=1)
     return shift_months(first, step * length), shift_months(first, (step + 1) * length)
-
-
-def _month(today: date, step: int) -> Days:
-    return _months(today, step, 1)
-
-
-def _quarter(today: date, step: int) -> Days:
-    return _months(today, step, 3)
-
-
-def _year(today: date, step: int) -> Days:
-    return _months(today, step, 12)
 
 
 _PERIODS: dict[str, tuple[Callable[[date, int], Days], int]] = {
@@ -105,9 +94,9 @@ _PERIODS: dict[str, tuple[Callable[[date, int], Days], int]] = {
         f"{which}_{name}": (period, step)
         for name, period in (
             ("week", _week),
-            ("month", _month),
-            ("quarter", _quarter),
-            ("year", _year),
+            ("month", partial(_months, 1)),
+            ("quarter", partial(_months, 3)),
+            ("year", partial(_months, 12)),
         )
         for which, step in (("last", -1), ("this", 0), ("next", 1))
     },
