@@ -1,4 +1,4 @@
-"""The cause of a process's end, by its exit code: itself, or somebody else. Pure."""
+"""The cause of a process's end, by its exit code: from within, or from outside. Pure."""
 
 import signal
 
@@ -25,7 +25,7 @@ _FROM_INSIDE = frozenset(
 def ended_by_itself(code: int | None) -> bool:
     """Tell whether a process died of what it did. A negative code is a signal.
 
-    None, when nobody saw its end, counts as that.
+    None, for an end that was not seen, counts as that.
     """
     if code is None:
         return True

@@ -44,7 +44,7 @@ class ObjectStore:
         self._directory = Path(unquote(urlsplit(url).path)) if scheme == "file" else None
 
     async def put(self, key: str, chunks: AsyncIterator[bytes]) -> int:
-        """Write an object as its bytes arrive; how many there were.
+        """Write an object as its bytes arrive; returns their number.
 
         When `chunks` raises, nothing of the object remains, and the exception goes on.
         """

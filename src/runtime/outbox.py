@@ -170,7 +170,7 @@ async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> No
 async def withdraw_starts(
     work: UnitOfWork, subject_ids: Collection[uuid.UUID]
 ) -> frozenset[uuid.UUID]:
-    """Take back the starts nobody has claimed; the subjects whose start was."""
+    """Delete the starts that no relay has claimed; returns their subjects."""
     unclaimed = (
         select(outbox.c.id)
         .where(

@@ -29,7 +29,7 @@ def _listeners(settings: Settings) -> Iterator[Listener]:
 
 
 def _databases(url: str) -> Iterator[Listener]:
-    """The servers of a libpq URL, of which there may be several; a socket is reached by nobody."""
+    """The servers of a libpq URL, of which there may be several; a socket is not reached."""
     parts = conninfo_to_dict(url)
     ports = str(parts.get("port") or _POSTGRESQL).split(",")
     for key in ("host", "hostaddr"):

@@ -50,9 +50,9 @@ async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) 
 async def reserve_key(
     work: UnitOfWork, table: Table, workspace_id: Id, requested: str | None, label: str
 ) -> str:
-    """The chosen key, or the first free one the label suggests; nobody else gets it meanwhile.
+    """The requested key, or the first free one the label suggests, reserved until the commit.
 
-    Raises `ConflictError` when the chosen one is in use.
+    Raises `ConflictError` when the requested one is in use.
     """
     place = f"{table.name}-key/{workspace_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))

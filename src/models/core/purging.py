@@ -48,8 +48,8 @@ async def purge(
 ) -> int:
     """Remove the rows whose ids `old` selects, the first of them first, with all that is theirs.
 
-    Gives how many rows were removed or changed, at most `limit`; to be called until it is 0. Rows
-    that another transaction holds are left for a later call.
+    Returns the number of rows removed or changed, at most `limit`; repeat until 0. Rows that
+    another transaction holds are left for a later call.
     """
     rows = await work.rows(old.limit(heads_at_once).with_for_update(skip_locked=True))
     if not rows:

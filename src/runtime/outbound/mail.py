@@ -49,8 +49,8 @@ class InvalidMailError(OutboundError):
 class Mail:
     """One mail of plain text; the same `message_id` says that it is the same mail again.
 
-    With `whole` nobody gets it while the server puts off one of the recipients, so that a
-    repetition reaches nobody twice.
+    With `whole` no recipient gets it while the server puts off one of them, so that a repetition
+    reaches none twice.
     """
 
     to: Sequence[str]

@@ -45,7 +45,7 @@ class Waits:
         """The places below, while the run is shown as waiting; else None."""
 
     def resolve(self, node_id: str, scope_key: str) -> None:
-        """Note that somebody has resolved a wait; its row says how."""
+        """Note that a wait is resolved; its row says how."""
         self._resolution_of(NodeRef(node_id, scope_key)).set()
 
     async def wait(self, node: PlanNode, call: NodeCall, parked: Parked) -> NodeReply:
@@ -56,11 +56,11 @@ class Waits:
             return reply.end
         parked(True)
         if node.kind in (NodeKind.APPROVAL, NodeKind.WAIT_EVENT):
-            return await self._for_somebody(node, call, reply, parked)
+            return await self._for_resolution(node, call, reply, parked)
         if reply.called is not None:
             await run_called(reply.called)
         else:
-            assert reply.seconds is not None, "only somebody can be waited for without end"
+            assert reply.seconds is not None, "only a resolution can be waited for without end"
             await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
         return await self._wake(node, call, parked, over=True)
 
@@ -96,7 +96,7 @@ class Waits:
                 await transact(AutomationRunActivities.set_waiting, call)
         self._shown = call.below
 
-    async def _for_somebody(
+    async def _for_resolution(
         self, node: PlanNode, call: NodeCall, reply: ParkReply, parked: Parked
     ) -> NodeReply:
         """Wait for a resolution, or until time is over; the row decides between the two."""
@@ -137,7 +137,7 @@ class Waits:
 
 
 async def _resolved_within(resolution: asyncio.Event, seconds: float | None, summary: str) -> bool:
-    """True when somebody has resolved a wait before so many seconds are over."""
+    """True when a wait is resolved before so many seconds are over."""
     try:
         await workflow.wait_condition(
             resolution.is_set,

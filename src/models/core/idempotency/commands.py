@@ -147,7 +147,7 @@ def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply |
 
 
 async def purge_replies(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Remove replies whose window has passed; how many. To be called until it gives 0."""
+    """Deletes up to `limit` replies past their window; returns the number. Repeat until 0."""
     old = (
         select(idempotency_reply.c.id)
         .where(idempotency_reply.c.expires_at <= work.now)
