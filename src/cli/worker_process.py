@@ -78,8 +78,8 @@ async def running_workers(
         parts.starts,
         replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
-    fan_out = WebhookFanOut(parts.database)
     services = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
+    loops = (*services, WebhookFanOut(parts.database))
 
     def wake() -> None:
         for service in services:
@@ -105,9 +105,7 @@ async def running_workers(
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
-            await enter(
-                background(*(service.run() for service in services), fan_out.run(), listening)
-            )
+            await enter(background(*(loop.run() for loop in loops), listening))
         yield relay
 
 

@@ -18,12 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
-from runtime.changed_logs import (
-    changed_logs_of,
-    changed_logs_of_single,
-    watch,
-    watch_single,
-)
+from runtime import changed_logs
 from runtime.clock import utc_now
 from runtime.timestamps import truncate
 
@@ -217,7 +212,7 @@ class Database:
             hide_parameters=True,
             connect_args=options,
         )
-        event.listen(self.engine.sync_engine, "connect", watch)
+        event.listen(self.engine.sync_engine, "connect", changed_logs.watch)
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -229,7 +224,7 @@ class Database:
             max_size=pool_size,
             timeout=10,
             open=False,
-            configure=watch_single,
+            configure=changed_logs.watch_single,
         )
 
     @asynccontextmanager
@@ -239,7 +234,7 @@ class Database:
             # Begun by name, because a prepared statement does not begin it by itself.
             transaction = await connection.begin()
             work = UnitOfWork(connection)
-            changes = changed_logs_of(connection)
+            changes = changed_logs.changed_logs_of(connection)
             changes.begin()
             yield work
             await transaction.commit()
@@ -259,7 +254,7 @@ class Database:
         """
         await self._singles.open()
         async with self._singles.connection() as connection:
-            changes = changed_logs_of_single(connection)
+            changes = changed_logs.changed_logs_of_single(connection)
             changes.begin()
             yield SingleStatement(connection)
             logs = changes.take()

@@ -15,8 +15,8 @@ from tests.house.source import SRC, files, tree
 LISTED = {
     ("cli.families", "automation.action_runs"): "a sweep selects what it judges by",
     ("cli.families", "automation.automation_runs"): "a sweep selects what it judges by",
-    ("activities.maintenance", "automation.automation_runs"): "lost signals are found in one statement",
-    ("activities.maintenance", "automation.waits"): "lost signals are found in one statement",
+    ("activities.maintenance", "automation.automation_runs"): "one statement finds lost signals",
+    ("activities.maintenance", "automation.waits"): "one statement finds lost signals",
     ("cli.families", "data.time_entries"): "a sweep selects what it judges by",
     ("cli.families", "messages.deliveries"): "a sweep selects what it judges by",
     ("cli.families", "messages.jobs"): "a sweep selects what it judges by",

@@ -23,7 +23,7 @@ class ScheduleTable:
     """A table whose rows may have a schedule.
 
     It has the columns `id`, `workspace_id`, `next_run_at`, `skipped_fires` and `missed_fires`.
-    `rows` selects, with their `id`, those that should have a schedule, and `read` says which.
+    `rows` selects, with its `id`, each row that should have a schedule, and `read` says which.
     `may_have` is the condition of rows that have one in Temporal, or had one that may be there.
     """
 
