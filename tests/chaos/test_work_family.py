@@ -152,8 +152,8 @@ class ErrandFamily(WorkFamily[WorkRow]):
         return {Queue.AUTOMATION: [Steps(parts.database).take]}
 
     @override
-    async def restart(self, work: UnitOfWork, row: WorkRow, found: Execution | None) -> None:
-        restarts = next_restart(found)
+    async def restart(self, work: UnitOfWork, row: WorkRow, latest: Execution | None) -> None:
+        restarts = next_restart(latest)
         await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST, restarts)
 
     @override

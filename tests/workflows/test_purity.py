@@ -35,7 +35,7 @@ EFFECTS = frozenset(
 event loop is Temporal's there."""
 EFFECTIVE_CALLS = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open", "print", "input"})
 ROOT = Path(workflows.__file__).parent
-NOT_SANDBOXED = {"registry.py", "sandbox.py"}
+NOT_SANDBOXED = {"sandbox.py"}
 
 
 @dataclasses.dataclass(frozen=True, order=True)

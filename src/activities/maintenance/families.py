@@ -71,9 +71,9 @@ class WorkRow(Protocol):
 RowT = TypeVar("RowT", bound=WorkRow)
 
 
-def next_restart(found: Execution | None) -> int:
+def next_restart(latest: Execution | None) -> int:
     """The number of a row's executions that came before the one that is started now."""
-    return 1 if found is None else found.restarts + 1
+    return 1 if latest is None else latest.restarts + 1
 
 
 class WorkFamily(Generic[RowT]):
@@ -118,24 +118,24 @@ class WorkFamily(Generic[RowT]):
         del row
         return None
 
-    def judge(self, row: RowT, found: Execution | None) -> Verdict:
+    def judge(self, row: RowT, latest: Execution | None) -> Verdict:
         """The verdict on an open row, given its execution; None when Temporal knows of none.
 
         All that is needed to go on stands in the rows. So an execution that is gone begins anew,
         and so does one that came to an end of which its row, put back by a restore, knows nothing.
         """
         del row
-        if found is None:
+        if latest is None:
             return Verdict.RESTART
-        if found.status is WorkflowExecutionStatus.RUNNING:
+        if latest.status is WorkflowExecutionStatus.RUNNING:
             return Verdict.LEAVE
-        again = found.reported_an_end and found.restarts < MOST_RESTARTS
+        again = latest.reported_an_end and latest.restarts < MOST_RESTARTS
         return Verdict.RESTART if again else Verdict.CLOSE
 
-    async def restart(self, work: UnitOfWork, row: RowT, found: Execution | None) -> None:
+    async def restart(self, work: UnitOfWork, row: RowT, latest: Execution | None) -> None:
         """Have the execution of a row started, or told to begin. Idempotent by id.
 
-        The request of a start says `next_restart(found)`.
+        The request of a start says `next_restart(latest)`.
         """
         raise NotImplementedError
 

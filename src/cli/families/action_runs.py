@@ -84,18 +84,18 @@ class ActionRuns(WorkFamily[RunRow]):
         return None if awaited else NODE_ENDED
 
     @override
-    def judge(self, row: RunRow, found: Execution | None) -> Verdict:
-        timed_out = found is not None and found.status is WorkflowExecutionStatus.TIMED_OUT
-        if row.automation_run_id is not None and (found is None or timed_out):
+    def judge(self, row: RunRow, latest: Execution | None) -> Verdict:
+        timed_out = latest is not None and latest.status is WorkflowExecutionStatus.TIMED_OUT
+        if row.automation_run_id is not None and (latest is None or timed_out):
             # The run of the node starts it and sets its time, as long as it is open itself.
             return Verdict.LEAVE
-        return super().judge(row, found)
+        return super().judge(row, latest)
 
     @override
-    async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
+    async def restart(self, work: UnitOfWork, row: RunRow, latest: Execution | None) -> None:
         request = start_request(row.action_id, "Restarted by the reconciler")
         await lifecycle.start(
-            work, Family.ACTION_RUN, row.workspace_id, row.id, request, next_restart(found)
+            work, Family.ACTION_RUN, row.workspace_id, row.id, request, next_restart(latest)
         )
 
     @override

@@ -111,25 +111,25 @@ class AutomationRuns(WorkFamily[RunRow]):
         return _UNAWAITED if row.no_longer_awaited else None
 
     @override
-    def judge(self, row: RunRow, found: Execution | None) -> Verdict:
+    def judge(self, row: RunRow, latest: Execution | None) -> Verdict:
         queued = row.status == RunStatus.QUEUED
-        if found is None and row.parent_run_id is not None:
+        if latest is None and row.parent_run_id is not None:
             if not row.action_ended:
                 # Who waits for a run starts it, as long as it is open itself.
                 return Verdict.LEAVE
             return Verdict.CLOSE if queued else Verdict.RESTART
-        if found is not None and found.sleeps and queued and row.admitted_at is not None:
+        if latest is not None and latest.sleeps and queued and row.admitted_at is not None:
             # It has not heard that it got a slot.
             return Verdict.RESTART
-        return super().judge(row, found)
+        return super().judge(row, latest)
 
     @override
-    async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
-        if row.status == RunStatus.QUEUED and (found is None or found.sleeps):
+    async def restart(self, work: UnitOfWork, row: RunRow, latest: Execution | None) -> None:
+        if row.status == RunStatus.QUEUED and (latest is None or latest.sleeps):
             await append_starts(work, [row.id])
         else:
             await suspension.forget(work, row.id)
-            await append_restart(work, row.id, next_restart(found))
+            await append_restart(work, row.id, next_restart(latest))
 
     @override
     async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:
@@ -177,9 +177,9 @@ async def _admit(context: SweepContext) -> int:
 async def _break_deadlocks(context: SweepContext) -> int:
     """Refuse runs that would wait for their own callers for ever. Gives their number."""
     async with context.database.snapshot() as work:
-        found = await deadlocks.find(work)
+        deadlocked = await deadlocks.find(work)
     refused = 0
-    for run in found:
+    for run in deadlocked:
         activity.heartbeat()
         async with context.database.transaction() as work:
             refused += await deadlocks.refuse(work, run)

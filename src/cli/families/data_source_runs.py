@@ -48,8 +48,8 @@ class DataSourceRuns(WorkFamily[SourceRunRow]):
         return family_of(row.data_source_id).workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: SourceRunRow, found: Execution | None) -> None:
-        await start_run(work, row, next_restart(found))
+    async def restart(self, work: UnitOfWork, row: SourceRunRow, latest: Execution | None) -> None:
+        await start_run(work, row, next_restart(latest))
 
     @override
     async def close(self, context: SweepContext, row: SourceRunRow, end: AbnormalEnd) -> bool:

@@ -70,9 +70,9 @@ class Deliveries(WorkFamily[DeliveryRow]):
         return Family.DELIVERY.workflow_id(row.id, str(row.executions))
 
     @override
-    async def restart(self, work: UnitOfWork, row: DeliveryRow, found: Execution | None) -> None:
+    async def restart(self, work: UnitOfWork, row: DeliveryRow, latest: Execution | None) -> None:
         request = request_of(DeliveryChannel(row.channel), row.subject_id, row.executions)
-        restarts = next_restart(found)
+        restarts = next_restart(latest)
         await lifecycle.start(work, Family.DELIVERY, row.workspace_id, row.id, request, restarts)
 
     @override

@@ -65,9 +65,9 @@ class Jobs(WorkFamily[JobRow]):
         return Family(row.family).workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: JobRow, found: Execution | None) -> None:
+    async def restart(self, work: UnitOfWork, row: JobRow, latest: Execution | None) -> None:
         summary, family = "Restarted by the reconciler", Family(row.family)
-        restarts = next_restart(found)
+        restarts = next_restart(latest)
         await start_job(work, family, row.workspace_id, row.id, row.subject_id, summary, restarts)
 
     @override

@@ -70,19 +70,19 @@ class LegacyImports(WorkFamily[RunRow]):
         return workflow_id(row)
 
     @override
-    def judge(self, row: RunRow, found: Execution | None) -> Verdict:
+    def judge(self, row: RunRow, latest: Execution | None) -> Verdict:
         """A run that has work left, and whose execution sleeps, has lost its signal."""
-        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
-            lost = found.sleeps and not found.busy and row.status not in WAITING
+        if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
+            lost = latest.sleeps and not latest.busy and row.status not in WAITING
             return Verdict.RESTART if lost else Verdict.LEAVE
-        return super().judge(row, found)
+        return super().judge(row, latest)
 
     @override
-    async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
-        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
+    async def restart(self, work: UnitOfWork, row: RunRow, latest: Execution | None) -> None:
+        if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             await signal_execution(work, row, "reconcile")
         else:
-            await start_execution(work, row.id, row.execution, next_restart(found))
+            await start_execution(work, row.id, row.execution, next_restart(latest))
 
     @override
     async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:

@@ -53,20 +53,20 @@ class TimeEntries(WorkFamily[EntryRow]):
         return select(*columns).where(TIME_ENTRIES.executed)
 
     @override
-    def judge(self, row: EntryRow, found: Execution | None) -> Verdict:
-        if found is None:
+    def judge(self, row: EntryRow, latest: Execution | None) -> Verdict:
+        if latest is None:
             return Verdict.RESTART
-        if found.status is WorkflowExecutionStatus.RUNNING:
+        if latest.status is WorkflowExecutionStatus.RUNNING:
             # It has not heard that its time has moved.
-            return Verdict.RESTART if row.overdue and found.sleeps else Verdict.LEAVE
-        return Verdict.RESTART if found.restarts < MOST_RESTARTS else Verdict.CLOSE
+            return Verdict.RESTART if row.overdue and latest.sleeps else Verdict.LEAVE
+        return Verdict.RESTART if latest.restarts < MOST_RESTARTS else Verdict.CLOSE
 
     @override
-    async def restart(self, work: UnitOfWork, row: EntryRow, found: Execution | None) -> None:
-        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
+    async def restart(self, work: UnitOfWork, row: EntryRow, latest: Execution | None) -> None:
+        if latest is not None and latest.status is WorkflowExecutionStatus.RUNNING:
             await signal_execution(work, row.workspace_id, row.id)
         else:
-            await start_again(work, row.workspace_id, row.id, next_restart(found))
+            await start_again(work, row.workspace_id, row.id, next_restart(latest))
 
     @override
     async def close(self, context: SweepContext, row: EntryRow, end: AbnormalEnd) -> bool:
