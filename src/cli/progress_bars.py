@@ -23,12 +23,12 @@ class ProgressBars(Progress):
         self._lines: dict[str, str] = {}
 
     def show(
-        self, key: str, label: str, text: str, done: int | None = None, total: int | None = None
+        self, key: str, label: str, text: str, count: int | None = None, total: int | None = None
     ) -> None:
         if not self.disable:
             if key not in self._bars:
                 self._bars[key] = self.add_task(label, total=total, text=text)
-            self.update(self._bars[key], text=text, total=total, completed=done)
+            self.update(self._bars[key], text=text, total=total, completed=count)
         elif self._lines.get(key) != text:
             say(self.console, f"{label}: {text}")
             self._lines[key] = text

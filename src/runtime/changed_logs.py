@@ -44,7 +44,7 @@ def watch(connection: AdaptedConnection, record: ConnectionPoolEntry) -> None:
     record.info[_KEY] = ChangedLogs(connection.driver_connection)
 
 
-def changed_logs_of(connection: AsyncConnection) -> ChangedLogs:
+def of(connection: AsyncConnection) -> ChangedLogs:
     """The logs of a connection of an engine that `watch` was called with."""
     logs: ChangedLogs = connection.info[_KEY]
     return logs
@@ -58,6 +58,6 @@ async def watch_single(connection: psycopg.AsyncConnection[Any]) -> None:
     _SINGLES[connection] = ChangedLogs(connection)
 
 
-def changed_logs_of_single(connection: psycopg.AsyncConnection[Any]) -> ChangedLogs:
+def of_single(connection: psycopg.AsyncConnection[Any]) -> ChangedLogs:
     """The logs of a connection that `watch_single` was called with."""
     return _SINGLES[connection]

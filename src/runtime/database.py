@@ -234,7 +234,7 @@ class Database:
             # Begun by name, because a prepared statement does not begin it by itself.
             transaction = await connection.begin()
             work = UnitOfWork(connection)
-            changes = changed_logs.changed_logs_of(connection)
+            changes = changed_logs.of(connection)
             changes.begin()
             yield work
             await transaction.commit()
@@ -254,7 +254,7 @@ class Database:
         """
         await self._singles.open()
         async with self._singles.connection() as connection:
-            changes = changed_logs.changed_logs_of_single(connection)
+            changes = changed_logs.of_single(connection)
             changes.begin()
             yield SingleStatement(connection)
             logs = changes.take()

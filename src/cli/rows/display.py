@@ -38,14 +38,14 @@ class Display(ProgressBars):
         self._show_stage(_STAGES[progress["stage"]], counted)
 
     def _show_stage(
-        self, stage: str, text: str, done: int | None = None, total: int | None = None
+        self, stage: str, text: str, count: int | None = None, total: int | None = None
     ) -> None:
         now = time.monotonic()
         if stage != self._stage:
             self.clear()
         elif self.disable and now - self._shown_at < _LINE_SECONDS:
             return
-        self.show(stage, stage, text, done, total)
+        self.show(stage, stage, text, count, total)
         self._stage, self._shown_at = stage, now
 
 
