@@ -150,6 +150,13 @@ def test_a_key_that_the_document_does_not_name_is_noticed(
             contract.check("DELETE", path, answer)
 
 
+def test_an_answer_of_another_type_than_the_document_says_is_noticed(contract: Contract) -> None:
+    answer = httpx2.Response(200, text="{}", headers=EVERY_ANSWER)
+    path = f"/v1/workspaces/{uuid.uuid4()}/api-keys/{uuid.uuid4()}"
+    with pytest.raises(AssertionError, match="answered 200 as text/plain"):
+        contract.check("DELETE", path, answer)
+
+
 EVERY_ANSWER = {
     "X-Request-Id": "1",
     "X-Content-Type-Options": "nosniff",

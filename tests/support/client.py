@@ -10,6 +10,7 @@ from typing_extensions import override
 
 _COMMON = {401, 404, 405, 429, 503}
 """What may be answered where no operation is, or none that the document shows."""
+_BYTES = "application/octet-stream"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DOCUMENT = "urn:openapi"
 _HOST = "host-of-the-caller.test"
@@ -65,6 +66,9 @@ class Contract:
         assert not unknown, f"{method} {path} answered {status} with {unknown}"
         content = answer.get("content", {})
         media_type = response.headers.get("content-type", "").partition(";")[0]
+        # A file is bytes of whatever type it was stored with.
+        known = media_type in content or _BYTES in content or not response.content
+        assert known, f"{method} {path} answered {status} as {media_type}"
         if media_type != "application/json":
             return
         schema = content["application/json"].get("schema", {})
