@@ -22,6 +22,7 @@ from models.sources.mounts.commands.syncs import note_failure
 from models.sources.mounts.rules import INTERRUPTED
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
+from runtime.outbox import waits_in_line
 
 REASON = "Its execution ended in Temporal."
 CANCELLED = "Cancelled in Temporal."
@@ -35,7 +36,7 @@ class CalledRunActivities:
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
-        return (self.close, self.cancel, self.has_ended)
+        return (self.close, self.cancel, self.has_ended, self.has_turn)
 
     @activity.defn(name="close_called_run")
     async def close(self, called: CalledRun) -> None:
@@ -54,6 +55,12 @@ class CalledRunActivities:
         """True when a called run is over."""
         async with self._database.transaction() as work:
             return await _HAS_ENDED[Family(called.family)](work, Id(called.run_id))
+
+    @activity.defn(name="called_run_has_turn")
+    async def has_turn(self, called: CalledRun) -> bool:
+        """True when a called run may begin: its row in the outbox was claimed, or withdrawn."""
+        async with self._database.transaction() as work:
+            return not await waits_in_line(work, Id(called.run_id))
 
 
 async def _close_automation_run(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:

@@ -170,12 +170,16 @@ class ParkCall:
 
 @dataclass(frozen=True, slots=True)
 class CalledRun:
-    """An accepted run that a workflow starts as its child; `request` is that of its start."""
+    """An accepted run that a workflow starts as its child; `request` is that of its start.
+
+    One that is `in_line` is started when it has its turn among the others of its workspace.
+    """
 
     run_id: str
     workspace_id: str
     request: dict[str, Any]
     family: Family = Family.AUTOMATION_RUN
+    in_line: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ class StartRequest(TypedDict):
     restarts: NotRequired[int]
     """For work that begins anew from its row: how many executions ended before this one without
     closing it, with this one."""
+    child: NotRequired[bool]
+    """The row only has a turn in its line: its caller starts the execution then, as its child."""
     execution: NotRequired[str]
     """For work that goes on after it had ended: what follows its id in that of the execution."""
 
@@ -182,3 +184,13 @@ async def withdraw_starts(
     )
     taken_back = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
     return frozenset(row.subject_id for row in await work.rows(taken_back))
+
+
+async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
+    """True while nobody has claimed the start of a subject."""
+    unclaimed = select(outbox.c.id).where(
+        outbox.c.subject_id == subject_id,
+        outbox.c.intent == Intent.START,
+        outbox.c.claimed_until.is_(None),
+    )
+    return await work.first(unclaimed) is not None

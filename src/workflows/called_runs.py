@@ -5,6 +5,7 @@ fire of a schedule all wait this way.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -27,6 +28,8 @@ with workflow.unsafe.imports_passed_through():
 FIRST_PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(hours=1)
 """Between two checks of a run that is under way, but not as our child."""
+LONGEST_IN_LINE = timedelta(seconds=10)
+"""Between two checks of a run that waits for its turn: its place is counted from then on."""
 
 _WORKFLOWS = {
     Family.AUTOMATION_RUN: "AutomationRun",
@@ -56,6 +59,8 @@ async def run_called(
     """
     attempts = attempts or Attempts()
     family = Family(run.family)
+    if run.in_line:
+        await _until(CalledRunActivities.has_turn, run, LONGEST_IN_LINE)
     try:
         await workflow.execute_child_workflow(
             _WORKFLOWS[family],
@@ -72,7 +77,8 @@ async def run_called(
             search_attributes=search_attributes(run.workspace_id, run.request, family),
         )
     except WorkflowAlreadyStartedError:
-        await _until_ended(run)
+        # Another workflow's child has this id: that of an earlier attempt, or of before a reset.
+        await _until(CalledRunActivities.has_ended, run, LONGEST_PAUSE)
     except ChildWorkflowError as ended:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -92,12 +98,13 @@ _CANCELLATION = {
 }
 
 
-async def _until_ended(run: CalledRun) -> None:
-    """Check whether the run has ended, ever less often: a tenth of its time later at most.
-
-    Somebody else's child has this id: that of an earlier attempt of ours, or of before a reset.
-    """
+async def _until(
+    holds: Callable[[CalledRunActivities, CalledRun], Awaitable[bool]],
+    run: CalledRun,
+    longest: timedelta,
+) -> None:
+    """Check whether it holds, ever less often: a tenth of the time so far later at most."""
     began = workflow.time()
-    while not await transact(CalledRunActivities.has_ended, run):
+    while not await transact(holds, run):
         taken = timedelta(seconds=workflow.time() - began)
-        await workflow.sleep(min(max(FIRST_PAUSE, taken / 10), LONGEST_PAUSE))
+        await workflow.sleep(min(max(FIRST_PAUSE, taken / 10), longest))

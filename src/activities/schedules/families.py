@@ -40,7 +40,8 @@ async def _data_source(work: UnitOfWork, data_source_id: Id, due: datetime) -> C
     if run is None:
         return None
     family = Family.DATA_SOURCE_REFRESH
-    return CalledRun(str(run.run_id), str(run.workspace_id), dict(run.request), family)
+    workspace_id, request = str(run.workspace_id), dict(run.request)
+    return CalledRun(str(run.run_id), workspace_id, request, family, in_line=True)
 
 
 async def _mount(work: UnitOfWork, mount_id: Id, due: datetime) -> CalledRun | None:
@@ -48,7 +49,7 @@ async def _mount(work: UnitOfWork, mount_id: Id, due: datetime) -> CalledRun | N
     if sync is None:
         return None
     workspace_id, request = str(sync.workspace_id), dict(sync.request)
-    return CalledRun(str(sync.job_id), workspace_id, request, Family.MOUNT_SYNC)
+    return CalledRun(str(sync.job_id), workspace_id, request, Family.MOUNT_SYNC, in_line=True)
 
 
 SCHEDULES: Mapping[Family, ScheduleFamily] = {

@@ -1,12 +1,14 @@
 """The schedule of a data source: Temporal follows the rows, and each due time makes its refresh."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 from temporalio.client import ScheduleActionStartWorkflow, ScheduleOverlapPolicy
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
@@ -17,13 +19,15 @@ from activities.schedules.schedules import Schedules
 from cli.families.registry import SCHEDULED
 from models.core.access.rules import Role
 from models.core.schedules.timetables import due_run_id
+from models.core.work_bounds import RUNNING
 from models.people.workspaces.commands import delete_workspace
 from runtime.families import Family
+from runtime.outbox import outbox
 from tests.support.client import Client
 from tests.support.endpoint import Serve, never
 from tests.support.engine import Engine
 from tests.support.items import read
-from tests.support.patience import eventually
+from tests.support.patience import eventually, found_when
 from tests.support.schedules import SELDOM, handle_of, until_schedule
 from tests.support.sources import Source, goods, make_source
 from tests.support.spaces import Space
@@ -199,6 +203,40 @@ async def test_a_fire_that_is_cancelled_cancels_its_refresh(
     await engine.client.get_workflow_handle(action.workflow_id).cancel()
     [run] = await until_runs(made, "cancelled")
     assert (run["error"], run["errorKind"]) == ("Cancelled in Temporal.", "cancelled")
+
+
+async def test_refreshes_that_are_due_together_take_turns(engine: Engine, scheduled: Make) -> None:
+    """A refresh that waits for its turn is a row, as one that a person asks for."""
+    cap = RUNNING[Family.DATA_SOURCE_REFRESH]
+    sources = [await scheduled() for _ in range(cap + 2)]
+    for each in sources:
+        each.answers(never)
+        await fire(engine, each)
+
+    async def runs() -> list[Any]:
+        return [run for each in sources for run in read(await each.client.get(f"{each.path}/runs"))]
+
+    def statuses(found: list[Any]) -> Counter[str]:
+        counted = Counter(run["status"] for run in found)
+        assert counted["running"] <= cap
+        return counted
+
+    full = {"running": cap, "queued": 2}
+    found = await found_when(runs, lambda found: statuses(found) == full)
+    async with engine.database.reading() as work:
+        waiting = select(outbox.c.subject_id).where(
+            outbox.c.workspace_id == sources[0].space.id, outbox.c.intent == "start"
+        )
+        in_line = {str(row.subject_id) for row in await work.rows(waiting)}
+    assert in_line == {run["id"] for run in found if run["status"] == "queued"}
+    [first, *_] = [
+        f"{each.path}/runs/{run['id']}"
+        for each, run in zip(sources, found, strict=True)
+        if run["status"] == "running"
+    ]
+    read(await sources[0].client.post(f"{first}/cancel"))
+    next_one = {"running": cap, "queued": 1, "cancelled": 1}
+    await found_when(runs, lambda found: statuses(found) == next_one)
 
 
 @pytest.mark.parametrize("lost", ["left", "viewer"])

@@ -33,7 +33,8 @@ async def called_import(work: UnitOfWork, header: ActionRunHeader, step: Planned
     job_id = called_run_id(header.run_id, step.id)
     job = await find_job(work, header.workspace_id, Family.RESOURCE_IMPORT, job_id)
     request = dict(start_request(job.subject_id, "Import", "action"))
-    return CalledRun(str(job_id), str(header.workspace_id), request, Family.RESOURCE_IMPORT)
+    workspace_id, family = str(header.workspace_id), Family.RESOURCE_IMPORT
+    return CalledRun(str(job_id), workspace_id, request, family, in_line=True)
 
 
 async def import_end(

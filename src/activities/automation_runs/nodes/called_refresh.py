@@ -51,9 +51,8 @@ async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: Planne
     run_id = called_run_id(header.run_id, step.id)
     run = await run_in_workspace(work, header.workspace_id, run_id)
     request = await start_request(work, run)
-    return CalledRun(
-        str(run_id), str(header.workspace_id), dict(request), family_of(run.data_source_id)
-    )
+    workspace_id, family = str(header.workspace_id), family_of(run.data_source_id)
+    return CalledRun(str(run_id), workspace_id, dict(request), family, in_line=True)
 
 
 async def refresh_end(

@@ -114,6 +114,13 @@ async def start(
     )
 
 
+async def stand_in_line(
+    work: UnitOfWork, family: Family, workspace_id: Id, work_id: Id, request: outbox.StartRequest
+) -> None:
+    """Have accepted work wait for its turn, at which its caller starts it as a child."""
+    await start(work, family, workspace_id, work_id, {**request, "child": True})
+
+
 async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id, *, of: type[RowT]) -> RowT | None:
     """The gate: an open row, locked until the transaction ends; None when it is closed.
 

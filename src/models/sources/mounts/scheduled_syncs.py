@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 
 from models.core.base import Id
+from models.core.lifecycle.commands import stand_in_line
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id
 from models.messages.jobs.commands import record_job, start_request
@@ -51,10 +52,14 @@ async def fire(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | None:
         family = Family.MOUNT_SYNC
         if await record_job(work, workspace_id, user_id, family, job_id, mount_id, given):
             await work.execute(update(mount).where(*this).values(sync_job_id=job_id))
+            await stand_in_line(work, family, workspace_id, job_id, _request(mount_id))
     elif row.sync_job_id != job_id:
         return None
     job = await find_job(work, wanted.workspace_id, Family.MOUNT_SYNC, job_id)
     if job.status not in OPEN_JOB:
         return None
-    request = start_request(mount_id, "Sync", "schedule")
-    return DueSync(job_id, wanted.workspace_id, request)
+    return DueSync(job_id, wanted.workspace_id, _request(mount_id))
+
+
+def _request(mount_id: Id) -> StartRequest:
+    return start_request(mount_id, "Sync", "schedule")

@@ -8,7 +8,8 @@ from models.content.items.queries import get_item, placement
 from models.content.items.rules import WRITE_SCOPES
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job, record_job
+from models.core.lifecycle.commands import stand_in_line
+from models.messages.jobs.commands import accept_job, record_job, start_request
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -73,7 +74,9 @@ async def record_import(
         "configured": True,
     }
     workspace_id, family = actor.workspace_id, Family.RESOURCE_IMPORT
-    await record_job(work, workspace_id, actor.person, family, job_id, connection_id, given)
+    if await record_job(work, workspace_id, actor.person, family, job_id, connection_id, given):
+        request = start_request(connection_id, "Import", "action")
+        await stand_in_line(work, family, workspace_id, job_id, request)
 
 
 def _writable(actor: Actor) -> list[str]:

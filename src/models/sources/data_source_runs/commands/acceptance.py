@@ -74,7 +74,7 @@ async def accept_refresh(
     if not started_by_caller:
         of_sources = data_source_run.c.data_source_id.is_not(None)
         await require_place(work, actor, DATA_SOURCE_RUNS, Family.DATA_SOURCE_REFRESH, of_sources)
-        await start_run(work, await find_run(work, run_id))
+    await start_run(work, await find_run(work, run_id), child=started_by_caller)
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
 
 
@@ -142,10 +142,15 @@ async def _open_run(
     return await get_run(work, workspace_id, data_source_id, open_id or run_id)
 
 
-async def start_run(work: UnitOfWork, run: SourceRunRow, restarts: int = 0) -> None:
-    """Have the execution of an accepted run started."""
+async def start_run(
+    work: UnitOfWork, run: SourceRunRow, restarts: int = 0, *, child: bool = False
+) -> None:
+    """Have the execution of an accepted run started, or that of a `child` by its caller."""
     family, request = family_of(run.data_source_id), await start_request(work, run)
-    await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
+    if child:
+        await lifecycle.stand_in_line(work, family, run.workspace_id, run.id, request)
+    else:
+        await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
 
 
 async def start_request(work: UnitOfWork, run: SourceRunRow) -> StartRequest:

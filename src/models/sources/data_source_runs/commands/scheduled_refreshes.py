@@ -19,6 +19,7 @@ from models.sources.data_source_runs.commands.acceptance import (
     NO_TARGET,
     refresh_row,
     start_request,
+    start_run,
 )
 from models.sources.data_source_runs.commands.endings import fail_run
 from models.sources.data_source_runs.commands.execution import run_actor
@@ -66,6 +67,8 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
         problem = await _refusal(work, await find_run(work, run_id))
         if problem is not None:
             await fail_run(work, run_id, problem)
+        else:
+            await start_run(work, await find_run(work, run_id), child=True)
     status = await work.scalar(
         select(data_source_run.c.status).where(data_source_run.c.id == run_id)
     )
