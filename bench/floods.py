@@ -27,6 +27,8 @@ LEAD = 5.0
 """Seconds for which a flood goes on before it is measured."""
 PAUSE = 0.2
 FELT = 3.0
+LEAST_DONE = 10
+"""Calls of a flood. Fewer are none, and then nothing was measured."""
 LEAST = 100.0
 """Milliseconds that are always allowed."""
 ONE_ROW = {"label": "One", "kind": "inline", "format": "csv", "content": "bixhCjEsMgo="}
@@ -37,23 +39,24 @@ Times = Mapping[str, list[float]]
 async def floods(scratch: Path, names: Sequence[str]) -> list[Figure]:
     """For each flood the 95th percentile of what the neighbour does, against the same in quiet.
 
-    The platform is one with its rate limits as they come.
+    Each has a platform of its own, with its rate limits as they come: what a flood leaves behind
+    would make the quiet before the next one none.
     """
     figures = []
-    async with running_platform(scratch / "flooded", limited=True) as platform:
-        for name in names:
-            async with (
-                another_workspace(platform) as quiet,
-                another_workspace(platform) as noisy,
-                _neighbour(quiet) as acts,
-            ):
-                alone = await _measured(acts, QUIET)
-                async with _flooding(name, noisy):
-                    await asyncio.sleep(LEAD)
-                    beside = await _measured(acts, BESIDE)
-            for act in acts:
-                figures.append(_figure(f"{act} beside {name}", beside[act], alone[act]))
-                say(f"  {figures[-1].name}: {figures[-1].medians[0]:.0f} ms")
+    for place, name in enumerate(names):
+        async with (
+            running_platform(scratch / f"flooded-{place}", limited=True) as platform,
+            another_workspace(platform) as quiet,
+            another_workspace(platform) as noisy,
+            _neighbour(quiet) as acts,
+        ):
+            alone = await _measured(acts, QUIET)
+            async with _flooding(name, noisy):
+                await asyncio.sleep(LEAD)
+                beside = await _measured(acts, BESIDE)
+        for act in acts:
+            figures.append(_figure(f"{act} beside {name}", beside[act], alone[act]))
+            say(f"  {figures[-1].name}: {figures[-1].medians[0]:.0f} ms")
     return figures
 
 
@@ -160,6 +163,10 @@ async def _flooding(name: str, noisy: Platform) -> AsyncIterator[None]:
         assert await process.stdout.readline() == b"ready\n", "The flood did not begin."
         yield
         assert process.returncode is None, "The flood ended early."
+        process.stdin.close()
+        answers = json.loads(await process.stdout.readline())
+        say(f"  {name}: {answers['done']} calls done, {answers['refused']} refused")
+        assert answers["done"] >= LEAST_DONE, "Nothing was flooded."
     finally:
         if process.returncode is None:
             process.kill()
