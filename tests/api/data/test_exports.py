@@ -335,6 +335,37 @@ async def test_an_export_is_its_makers_alone(
         assert here.content == nowhere.content
 
 
+async def test_exports_are_listed_and_cancelled_by_who_may_see_them(
+    client: Client, space: Space, filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.routers.data.record_exports.WAIT_SECONDS", 0)
+    exports = f"{space.path}/exports"
+    _, viewer_token = await space.member(Role.VIEWER)
+    async with client.with_token(viewer_token) as viewer:
+        mine, theirs = [await export(one, filled, format="csv") for one in (client, viewer)]
+        assert await listed(viewer, space) == [theirs["id"]]
+        assert await listed(client, space) == [theirs["id"], mine["id"]]
+        assert (await viewer.post(f"{exports}/{mine['id']}/cancel")).status_code == 404
+        cancelled = (await viewer.post(f"{exports}/{theirs['id']}/cancel")).json()["data"]
+        assert cancelled["status"] == "cancelled"
+        assert cancelled["completedAt"]
+        again = await viewer.post(f"{exports}/{theirs['id']}/cancel")
+        assert again.json()["data"] == cancelled
+    assert (await client.post(f"{exports}/{mine['id']}/cancel")).is_success
+    assert (await client.get(f"{exports}/{mine['id']}")).json()["data"]["status"] == "cancelled"
+
+
+async def listed(client: Client, space: Space) -> list[str]:
+    """The ids of all exports, page by page."""
+    ids, cursor = list[str](), ""
+    while cursor is not None:
+        page = {"limit": 1} | ({"cursor": cursor} if cursor else {})
+        found = (await client.get(f"{space.path}/exports", params=page)).json()["data"]
+        ids += [one["id"] for one in found["exports"]]
+        cursor = found["cursor"]
+    return ids
+
+
 async def _files(client: Client, space: Space) -> set[str]:
     answer = await client.get(f"{space.path}/files")
     return {file["fileId"] for file in answer.json()["data"]["files"]}

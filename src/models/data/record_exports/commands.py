@@ -7,14 +7,16 @@ from models.content.files.rules import Content, file_name
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.queries import load_schema, stored_label
+from models.data.record_exports.queries import visible_export
 from models.data.record_exports.rules import columns
 from models.data.record_exports.shapes import CreateExport, ExportFormat
 from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import through_its_view
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.commands import accept_job, cancel_job
 from models.messages.jobs.rows import JobRow
+from models.messages.jobs.rules import OPEN_JOB
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -58,6 +60,13 @@ async def accept_export(
             "query": query.model_dump(mode="json", by_alias=True, exclude_none=True),
         },
     )
+
+
+async def cancel_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
+    """Cancel an open export; a finished one stays as it is. Raises `NotFoundError`."""
+    found = await visible_export(work, actor, export_id)
+    if found.status in OPEN_JOB:
+        await cancel_job(work, found)
 
 
 async def record_export(

@@ -7,20 +7,21 @@ from typing import Any
 from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
 
 from models.content.files.queries import file_names, stored_file
+from models.content.files.shapes import StoredFile
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
-from models.core.pagination import native, plain
+from models.core.pagination import PageRequest, native, plain
 from models.data.fields.queries import database_level, load_schema
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.settings_shapes import zone
 from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
-from models.data.record_exports.shapes import ExportDetail, ExportFormat
+from models.data.record_exports.shapes import ExportDetail, ExportFormat, ExportList
 from models.data.records.queries.details import record_details
 from models.data.records.queries.execution import choose_route, in_time, read_page
 from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
-from models.messages.jobs.queries import find_job, job_actor
+from models.messages.jobs.queries import JOB, find_job, job_actor, jobs_of
 from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB
 from models.people.members.queries import members_of
@@ -97,14 +98,33 @@ async def export_detail(
 
     Raises `NotFoundError`, also when the actor no longer sees the database.
     """
-    found = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
-    own = found.actor_user_id == actor.user_id or actor.role in MANAGERS
-    if not own or await database_level(work, actor, found.subject_id) < Level.VIEW:
-        raise NotFoundError("export")
+    found = await visible_export(work, actor, export_id)
     result = found.result or {}
     stored = None
     if "fileId" in result:
         stored = await stored_file(work, actor.workspace_id, Id(result["fileId"]), keys)
+    return _shown(found, stored)
+
+
+async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> Job:
+    """The job of an export that the actor may see. Raises `NotFoundError`."""
+    found = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
+    own = found.actor_user_id == actor.user_id or actor.role in MANAGERS
+    if not own or await database_level(work, actor, found.subject_id) < Level.VIEW:
+        raise NotFoundError("export")
+    return found
+
+
+async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> ExportList:
+    """The actor's own exports, or everybody's for owners and administrators, newest first."""
+    rows = jobs_of(actor.workspace_id, Family.EXPORT, *JOB)
+    if actor.role not in MANAGERS:
+        rows = rows.where(JOB.actor_user_id == actor.user_id)
+    found = await page.descending(work, rows, JOB.id, of=Job)
+    return ExportList(exports=[_shown(row, None) for row in found.items], cursor=found.cursor)
+
+
+def _shown(found: Job, stored: StoredFile | None) -> ExportDetail:
     return ExportDetail(
         id=found.id,
         status=found.status,

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.content.files.shapes import StoredFile
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.core.documented import documented_as
 from models.data.records.shapes import MAX_SORTS, Sort
 from models.messages.jobs.rules import JobStatus
@@ -47,3 +47,10 @@ class ExportDetail(Shape):
     error: str | None
     created_at: Moment
     completed_at: Moment | None
+
+
+class ExportList(Shape):
+    """A page of exports, each without its `file`."""
+
+    exports: list[ExportDetail]
+    cursor: Nullable[str]
