@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from runtime.database_urls import driver_url
+from runtime.database import driver_url
 
 
 @asynccontextmanager

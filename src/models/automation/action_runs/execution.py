@@ -97,7 +97,7 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     """The header of an open run. Raises RunClosedError."""
     row = await work.first(
         select(action_run, RUN.automation_id)
-        .outerjoin(*run_of(action_run.c.workspace_id, action_run.c.automation_run_id))
+        .outerjoin(*run_of(action_run.c.automation_run_id))
         .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED),
         of=_OpenRow,
     )

@@ -119,7 +119,7 @@ async def _chain(work: UnitOfWork, event: TriggerEvent, record_id: Id, due: date
     found = await work.first(
         select(RUN.id, RUN.chain)
         .select_from(last)
-        .join(*run_of(event.workspace_id, last.c.run_id))
-        .where(last.c.at > due - SHORTLY)
+        .join(*run_of(last.c.run_id))
+        .where(RUN.workspace_id == event.workspace_id, last.c.at > due - SHORTLY)
     )
     return [] if found is None else [*found.chain, found.id]

@@ -251,7 +251,7 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequ
     wait = run_wait.c
     return await work.rows(
         select(run_wait)
-        .join(*run_of(wait.workspace_id, wait.run_id))
+        .join(*run_of(wait.run_id))
         .where(
             wait.workspace_id == workspace_id,
             wait.event_key == event_key,

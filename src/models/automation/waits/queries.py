@@ -28,7 +28,7 @@ async def asks(  # where a node is
     """Tell whether a node that waits asks this actor to decide."""
     row = await work.first(
         select(run_wait.c.kind, run_wait.c.terms)
-        .join(*run_of(run_wait.c.workspace_id, run_wait.c.run_id))
+        .join(*run_of(run_wait.c.run_id))
         .where(
             run_wait.c.workspace_id == actor.workspace_id,
             RUN.automation_id == automation_id,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import LargeBinary, bindparam, delete, select
+from sqlalchemy import LargeBinary, and_, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
@@ -75,6 +75,7 @@ async def _start(
 
 
 _receipt = webhook_receipt.c
+_run, _is_its_run = run_of(_receipt.run_id)
 _THIS = (
     _receipt.automation_id == bindparam("automation_id"),
     _receipt.key_hash == bindparam("key_hash", type_=LargeBinary),
@@ -96,7 +97,7 @@ _CLAIM = PreparedStatement(
 """Inserting a key that another call has taken waits for the commit of that call."""
 _EARLIER = PreparedStatement(
     select(_receipt.run_id, RUN.status)
-    .outerjoin(*run_of(_receipt.workspace_id, _receipt.run_id))
+    .outerjoin(_run, and_(_is_its_run, RUN.workspace_id == _receipt.workspace_id))
     .where(*_THIS)
 )
 _FORGET = PreparedStatement(delete(webhook_receipt).where(*_THIS))

@@ -106,13 +106,13 @@ async def export_detail(
     return _shown(found, stored)
 
 
-async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> Job:
+async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> JobRow:
     """The job of an export that the actor may see. Raises `NotFoundError`."""
-    found = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
-    own = found.actor_user_id == actor.user_id or actor.role in MANAGERS
-    if not own or await database_level(work, actor, found.subject_id) < Level.VIEW:
+    job = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
+    own = job.actor_user_id == actor.user_id or actor.role in MANAGERS
+    if not own or await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("export")
-    return found
+    return job
 
 
 async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> ExportList:
@@ -120,20 +120,20 @@ async def list_exports(work: UnitOfWork, actor: Actor, page: PageRequest) -> Exp
     rows = jobs_of(actor.workspace_id, Family.EXPORT, *JOB)
     if actor.role not in MANAGERS:
         rows = rows.where(JOB.actor_user_id == actor.user_id)
-    found = await page.descending(work, rows, JOB.id, of=Job)
-    return ExportList(exports=[_shown(row, None) for row in found.items], cursor=found.cursor)
+    jobs = await page.descending(work, rows, JOB.id, of=JobRow)
+    return ExportList(exports=[_shown(job, None) for job in jobs.items], cursor=jobs.cursor)
 
 
-def _shown(found: Job, stored: StoredFile | None) -> ExportDetail:
+def _shown(job: JobRow, stored: StoredFile | None) -> ExportDetail:
     return ExportDetail(
-        id=found.id,
-        status=found.status,
-        format=ExportFormat(found.input["format"]),
-        record_count=found.progress.get("count", 0),
+        id=job.id,
+        status=job.status,
+        format=ExportFormat(job.input["format"]),
+        record_count=job.progress.get("count", 0),
         file=stored,
-        error=found.error,
-        created_at=found.created_at,
-        completed_at=found.completed_at,
+        error=job.error,
+        created_at=job.created_at,
+        completed_at=job.completed_at,
     )
 
 
