@@ -21,6 +21,7 @@ from activities.deliveries import webhook_fan_out
 from runtime.settings import Settings
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
+from tests.support.client import closed
 from tests.support.engine import running_engine
 from tests.support.exploring import examples, exploring
 from tests.support.patience import ENOUGH
@@ -180,7 +181,7 @@ async def test_no_generated_call_breaks_a_promise(
 
 
 def connected(made: Furnished, document: str) -> Any:
-    """The document, whose bodies name the connection that there is.
+    """The document, whose bodies name the connection that there is, and whose answers are closed.
 
     Without the calls that it shows: tests/contract/test_examples.py makes them.
     """
@@ -188,6 +189,7 @@ def connected(made: Furnished, document: str) -> Any:
     for operation in (one for methods in described["paths"].values() for one in methods.values()):
         for content in operation.get("requestBody", {}).get("content", {}).values():
             content.pop("example", None)
+    described["components"]["schemas"] = closed(described["components"]["schemas"])
     for schema in described["components"]["schemas"].values():
         named = schema.get("properties", {}).get("connectionId", {})
         if named.get("type") == "string":
