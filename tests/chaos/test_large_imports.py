@@ -14,6 +14,7 @@ from runtime.settings import Settings
 from tests.chaos.processes import SECRET, Workers
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine
+from tests.support.exploring import exploring
 from tests.support.items import read
 from tests.support.patience import ENOUGH, eventually
 from tests.support.server import serving
@@ -21,9 +22,9 @@ from tests.support.spaces import Space, make_space
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
 
-AT_ONCE, MIB = 10, 5
-"""Imports, and what each holds: a tenth of what one may."""
-WORKER, API = 300, 100
+AT_ONCE, MIB = 10, 50 if exploring() else 5
+"""Imports, and what each holds: what one may, or a tenth of it."""
+WORKER, API = 400 if exploring() else 300, 100
 """MiB beside what they hold idle. Four files are read at once, however many there are."""
 WORDS = "some words that fill a cell and are none too easily packed "
 
