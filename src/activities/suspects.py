@@ -6,8 +6,7 @@ Every activity of every family passes here. Nothing is done for work that is not
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from typing_extensions import override
 
 from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
+from activities.turns import turn
 from models.core.base import Id
 from models.core.lifecycle import suspects
 from runtime.database import Database
@@ -31,7 +31,6 @@ ALONE_SECONDS = 15
 """Seconds for which the beginning of an activity keeps other suspects waiting."""
 REFRESH_SECONDS = 3
 """Another worker takes over what a lost one did after five."""
-_BEAT_SECONDS = 2
 
 
 class QuarantineDeathError(Exception):
@@ -113,7 +112,7 @@ class Suspects:
         if family is None or work_id is None or work_id not in self._known:
             return await here.execute_activity(call)
         if not self._known[work_id]:
-            async with self._alone():
+            async with turn(self._turn, "Other work that is suspected begins."):
                 async with self._database.transaction() as work:
                     holder = f"{self._host}:{os.getpid()}"
                     trusted = await suspects.begin_alone(work, work_id, holder)
@@ -160,20 +159,6 @@ class Suspects:
         """An id is `<family>/<row id>`, and below it are the parts of a run's long loops."""
         name, _, rest = workflow_id.partition("/")
         return self._families.get(name), parse_id(rest.partition("/")[0])
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        while True:
-            try:
-                await asyncio.wait_for(self._turn.acquire(), _BEAT_SECONDS)
-                break
-            except TimeoutError:
-                if not activity.info().is_local:
-                    activity.heartbeat()
-        try:
-            yield
-        finally:
-            self._turn.release()
 
     async def _fail(self, family: WorkFamily[Any], work_id: Id, reason: str) -> None:
         """Fail the work; its execution then fails with the activity, as its row has."""

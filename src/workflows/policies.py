@@ -64,6 +64,9 @@ would take a worker that is only busy for a lost one: then a call is made twice,
 retries fails.
 """
 
+TURN_PAUSE = timedelta(seconds=2)
+"""Until a node is tried anew whose run is suspected, and which found another's turn."""
+
 STEP_TIMEOUT = timedelta(hours=2)
 """Start to close of one attempt of an action's step, which bounds itself by what it calls."""
 

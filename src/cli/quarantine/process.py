@@ -5,8 +5,8 @@ It is started when it is first needed, and ends when it is idle or its worker is
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import activity
@@ -15,17 +15,16 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import ExecuteActivityInput
 
 from activities.suspects import QuarantineDeathError
+from activities.turns import PATIENCE_SECONDS, turn, waited
 from cli.quarantine import messages
 from runtime.exit_codes import OUT_OF_MEMORY
 from runtime.memory_kills import memory_kills, with_memory_kill
 from runtime.payload_converter import data_converter
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
-TURN_SECONDS = 2.0
-"""Seconds that a transaction waits for its turn before it makes room in its worker."""
-START_SECONDS = 60
+START_SECONDS = 300
+"""One that cannot start ends, and is seen to; this is for a machine that is very busy."""
 CANCEL_SECONDS = 10
-_BEAT_SECONDS = 2
 
 
 class QuarantineProcess:
@@ -34,6 +33,7 @@ class QuarantineProcess:
     def __init__(self, command: Sequence[str] | None = None) -> None:
         self._command = COMMAND if command is None else command
         self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
 
     async def execute(self, call: ExecuteActivityInput) -> object:
@@ -41,7 +41,7 @@ class QuarantineProcess:
 
         Raises QuarantineDeathError when the process ends before.
         """
-        async with self._held():
+        async with turn(self._turn, "The quarantine executes something else."):
             process = await self._started()
             facts = messages.Facts.of(activity.info())
             await _send(process, messages.Execute(facts, messages.packed(call.args)))
@@ -57,48 +57,42 @@ class QuarantineProcess:
                     raise asyncio.CancelledError from None
 
     async def close(self) -> None:
+        """End the process, and one that is being started."""
         process, self._process = self._process, None
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.wait({starting})
         if process is not None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-    @asynccontextmanager
-    async def _held(self) -> AsyncIterator[None]:
-        while True:
-            try:
-                await asyncio.wait_for(self._turn.acquire(), TURN_SECONDS)
-                break
-            except TimeoutError:
-                if activity.info().is_local:
-                    raise _later("The quarantine executes something else.") from None
-                activity.heartbeat(*activity.info().heartbeat_details)
-        try:
-            yield
-        finally:
-            self._turn.release()
+            await _kill(process)
 
     async def _started(self) -> asyncio.subprocess.Process:
+        """The process. Its start goes on although an activity that waits for it gives up."""
         if self._process is not None and self._process.returncode is None:
             return self._process
-        self._process = await asyncio.create_subprocess_exec(
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start())
+        starting = self._starting
+        await waited(starting, "The quarantine is being started.")
+        self._starting = None
+        try:
+            starting.result()
+        except (EOFError, TimeoutError):
+            raise _failed() from None
+        assert self._process is not None, "it has started"
+        return self._process
+
+    async def _start(self) -> None:
+        process = await asyncio.create_subprocess_exec(
             *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
-        starting = asyncio.ensure_future(_receive(self._process))
         try:
             async with asyncio.timeout(START_SECONDS):
-                while not (await asyncio.wait({starting}, timeout=_BEAT_SECONDS))[0]:
-                    if not activity.info().is_local:
-                        activity.heartbeat(*activity.info().heartbeat_details)
-                starting.result()
-        except (EOFError, TimeoutError):
-            await self.close()
-            raise _later("The quarantine could not be started.") from None
+                await _receive(process)
         except BaseException:
-            starting.cancel()
-            await self.close()
+            await _kill(process)
             raise
-        return self._process
+        self._process = process
 
     async def _end(self, process: asyncio.subprocess.Process, kind: object) -> object:
         step, kills = activity.info().activity_type, memory_kills()
@@ -127,10 +121,17 @@ class QuarantineProcess:
                     raise RuntimeError(f"The quarantine said {message!r}.")
 
 
-def _later(reason: str) -> ApplicationError:
+def _failed() -> ApplicationError:
+    pause = timedelta(seconds=PATIENCE_SECONDS)
     return ApplicationError(
-        reason, type="quarantine_busy", next_retry_delay=timedelta(seconds=TURN_SECONDS)
+        "The quarantine could not be started.", type="interrupted", next_retry_delay=pause
     )
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
 
 
 async def _send(process: asyncio.subprocess.Process, message: messages.Message) -> None:
