@@ -132,7 +132,7 @@ class LongHistory:
                 "data-sources",
                 {"label": "Long", "kind": "http_json", "config": {"url": url}},
             ),
-            "endpoint_id": ("webhook-endpoints", {"url": url, "eventTypes": ["item.trashed"]}),
+            "endpoint_id": ("webhook-endpoints", {"url": url, "eventTypes": ["item.deleted"]}),
         }
         made = {
             name: (await platform.post(f"{place}/{path}", body))["id"]
