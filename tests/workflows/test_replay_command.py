@@ -20,7 +20,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.replay.executions import Chosen, followers, recent
+from cli.replay.executions import Execution, followers, recent
 from cli.replay.golden import golden, read_history
 from models.core.base import Id
 from runtime.families import Family
@@ -259,7 +259,7 @@ def test_children_and_what_went_on_are_followed() -> None:
         ]
     }
     history = WorkflowHistory.from_json("run", text)
-    assert followers(history) == [Chosen("run/loop", "child"), Chosen("run", "next")]
+    assert followers(history) == [Execution("run/loop", "child"), Execution("run", "next")]
 
 
 # ---- under the debugger
