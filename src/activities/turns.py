@@ -1,4 +1,4 @@
-"""Waiting inside an activity for what is no part of its work: its turn, or a process."""
+"""Waits of an activity for its turn, or for a process, which cost it no attempt."""
 
 import asyncio
 from collections.abc import AsyncIterator

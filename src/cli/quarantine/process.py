@@ -23,7 +23,7 @@ from runtime.payload_converter import data_converter
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
 START_SECONDS = 300
-"""One that cannot start ends, and is seen to; this is for a machine that is very busy."""
+"""Seconds in which it is ready, also on a very busy machine. One that fails ends sooner."""
 CANCEL_SECONDS = 10
 
 

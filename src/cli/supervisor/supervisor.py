@@ -17,7 +17,7 @@ _LONGEST_DELAY = 10.0
 # A child that lived this long, or was killed, is in no crash loop: its restart is immediate again.
 _STEADY_SECONDS = 30.0
 _START_SECONDS = 300.0
-"""One that cannot start ends, and says so at once; this is for a machine that is very busy."""
+"""Seconds in which a process is ready, also on a very busy machine. One that fails ends sooner."""
 _PROBE_SECONDS = 3.0
 
 
