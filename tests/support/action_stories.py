@@ -6,10 +6,12 @@ from typing import Any
 from sqlalchemy import select
 
 from models.automation.action_runs.tables import action_run
+from models.sources.connections.commands import create_connection
+from models.sources.connections.shapes import CreateConnection
 from runtime.families import Family
 from tests.support import actions
 from tests.support.actions import make, step
-from tests.support.engine import Engine, graph, node
+from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.sink import serving
 
@@ -42,6 +44,17 @@ async def outside(engine: Engine) -> str:
             step("b", "transform", output={}),
             step("ok", "http_request", method="POST", url=sink.url("ok")),
         )
+
+
+async def in_line(engine: Engine) -> str:
+    """A step that waits for an import, which has its turn after a while."""
+    body = CreateConnection.model_validate({"provider": "demo", "label": "Demo"})
+    async with engine.database.transaction() as work:
+        connection = await create_connection(work, engine.actor, KEYS, body)
+    resource = {"externalType": "document", "externalId": "welcome", "name": "Welcome.md"}
+    resource |= {"surfaceKind": "document", "capabilities": ["import"]}
+    config = {"connectionId": str(connection.id), "resource": resource}
+    return await _acted(engine, step("import", "import_resource", **config))
 
 
 async def outside_failed(engine: Engine) -> str:
@@ -125,6 +138,7 @@ ACTION_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "action-run": at_once,
     "action-run-outside": outside,
     "action-run-outside-failed": outside_failed,
+    "action-run-in-line": in_line,
     "action-run-waited": waited,
     "action-node": node_run_again,
     "action-node-second-attempt": second_attempt,
