@@ -12,7 +12,10 @@ from temporalio.exceptions import ApplicationError
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass
 
 POSTPONED = "postponed"
-"""The type of the error of a node that has not begun; its workflow tries anew after a while."""
+"""The type of the error of a node that has not begun; it says the attempts made before.
+
+Its workflow tries anew after a while.
+"""
 PATIENCE_SECONDS = 2.0
 """Until a transaction makes room in its worker, and between two heartbeats of all others."""
 _PART = 0.1
@@ -31,7 +34,7 @@ async def waited(future: "asyncio.Future[Any]", reason: str) -> None:
             pause = timedelta(seconds=PATIENCE_SECONDS)
             raise ApplicationError(reason, type=POSTPONED, next_retry_delay=pause)
         if info.activity_type in _CALLING:
-            raise ApplicationError(reason, type=POSTPONED, non_retryable=True)
+            raise ApplicationError(reason, info.attempt - 1, type=POSTPONED, non_retryable=True)
         activity.heartbeat(*info.heartbeat_details)
 
 

@@ -64,9 +64,6 @@ would take a worker that is only busy for a lost one: then a call is made twice,
 retries fails.
 """
 
-TURN_PAUSE = timedelta(seconds=2)
-"""Until a node is tried anew whose run is suspected, and which found another's turn."""
-
 STEP_TIMEOUT = timedelta(hours=2)
 """Start to close of one attempt of an action's step, which bounds itself by what it calls."""
 
@@ -100,13 +97,16 @@ def has_long_history() -> bool:
     return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONG_HISTORY
 
 
-def node_retry(retry: PlanRetry | None) -> RetryPolicy:
-    """A node's `retry`, 1:1; a node without one has a single attempt (decisions C8, D2)."""
+def node_retry(retry: PlanRetry | None, tried: int = 0) -> RetryPolicy:
+    """A node's `retry`, 1:1, less its attempts so far; one without it has a single attempt.
+
+    See decisions C8 and D2.
+    """
     if retry is None:
         return RetryPolicy(maximum_attempts=1)
     initial = max(_SHORTEST, timedelta(seconds=retry.initial_delay_seconds))
     return RetryPolicy(
-        maximum_attempts=retry.max_attempts,
+        maximum_attempts=max(1, retry.max_attempts - tried),
         initial_interval=initial,
         backoff_coefficient=retry.backoff_multiplier,
         maximum_interval=max(initial, timedelta(seconds=retry.max_delay_seconds)),

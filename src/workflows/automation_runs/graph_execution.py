@@ -27,7 +27,6 @@ with workflow.unsafe.imports_passed_through():
         SuspendCall,
     )
     from activities.endings import CLOSED
-    from activities.turns import POSTPONED
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.costs import costs_of
     from models.automation.automations.rules.planner.plan import Plan, PlanNode
@@ -38,7 +37,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.automation_runs.loop_steps import LoopSteps
     from workflows.automation_runs.node_table import NodeTable
     from workflows.automation_runs.waits import Waits
-    from workflows.policies import HEARTBEAT_TIMEOUT, TURN_PAUSE, node_retry
+    from workflows.policies import HEARTBEAT_TIMEOUT, node_retry
+    from workflows.postponed_calls import until_begun
     from workflows.transactions import summary_of, transact
 
 MAX_PENDING = 1_000
@@ -198,29 +198,27 @@ class GraphExecution:
         return end
 
     async def _outside(self, node: PlanNode, ref: NodeRef) -> NodeReply:
-        async with self._room:
-            while True:
-                try:
-                    return await workflow.execute_activity_method(
-                        OUTSIDE_NODES[node.kind],
-                        self.call(ref),
-                        task_queue=Queue.IO,
-                        summary=summary_of(node),
-                        start_to_close_timeout=timedelta(seconds=node.timeout_seconds),
-                        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-                        retry_policy=node_retry(node.retry),
-                    )
-                except ActivityError as error:
-                    if is_cancelled_exception(error):
-                        raise asyncio.CancelledError from error
-                    code = _code_of(error)
-                if code != POSTPONED:
-                    break
-                await workflow.sleep(TURN_PAUSE)
-            reply = await transact(
-                AutomationRunActivities.close_failed_node, self.call(ref), summary_of(node)
+        async def attempts(tried: int) -> NodeReply:
+            return await workflow.execute_activity_method(
+                OUTSIDE_NODES[node.kind],
+                self.call(ref),
+                task_queue=Queue.IO,
+                summary=summary_of(node),
+                start_to_close_timeout=timedelta(seconds=node.timeout_seconds),
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                retry_policy=node_retry(node.retry, tried),
             )
-            return reply if reply.code else replace(reply, code=code)
+
+        async with self._room:
+            try:
+                return await until_begun(attempts)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise asyncio.CancelledError from error
+                reply = await transact(
+                    AutomationRunActivities.close_failed_node, self.call(ref), summary_of(node)
+                )
+                return reply if reply.code else replace(reply, code=_code_of(error))
 
     async def _action(self, node: PlanNode, ref: NodeRef) -> NodeReply:
         async with self._room:
