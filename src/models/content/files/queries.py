@@ -185,17 +185,9 @@ def file_sizes(workspace_id: Id) -> Select[Any]:
     return _files(workspace_id).with_only_columns(file.c.byte_size)
 
 
-class AssetRow(Protocol):
+class AssetRow(FileRow, Protocol):
     """A file with the item that places it, if there is one."""
 
-    id: Id
-    workspace_id: Id
-    name: str
-    mime_type: str
-    byte_size: int
-    sha256: bytes
-    object_key: str
-    created_by_user_id: Id
     item_id: Id | None
 
 

@@ -136,13 +136,3 @@ async def found_count(work: UnitOfWork, entry_id: Id, kind: BundleKind) -> int:
         .where(kind.table.c.id.in_(targets_of(entry_id, kind.name)))
     )
     return count
-
-
-async def planned_count(work: UnitOfWork, entry_id: Id, source_kind: str) -> int:
-    """The number of rows of a kind that a bundle has for an entry."""
-    count: int = await work.scalar(
-        select(func.count()).where(
-            import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind
-        )
-    )
-    return count

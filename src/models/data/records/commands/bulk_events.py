@@ -47,31 +47,29 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
 async def _written(
     work: UnitOfWork, actor: Actor, schema: Schema, after: Id
 ) -> Sequence[ChangeRow]:
-    column = CHANGE
-    statement = select(*column).where(
-        column.id > after,
-        column.workspace_id == schema.workspace_id,
-        column.database_id == schema.database_id,
-        column.actor_user_id == actor.user_id,
-        column.run_id.is_not_distinct_from(actor.principal.run_id),
-        column.at == work.now,
+    statement = select(*CHANGE).where(
+        CHANGE.id > after,
+        CHANGE.workspace_id == schema.workspace_id,
+        CHANGE.database_id == schema.database_id,
+        CHANGE.actor_user_id == actor.user_id,
+        CHANGE.run_id.is_not_distinct_from(actor.principal.run_id),
+        CHANGE.at == work.now,
     )
-    return await work.rows(statement.order_by(column.id).limit(CHUNK), of=ChangeRow)
+    return await work.rows(statement.order_by(CHANGE.id).limit(CHUNK), of=ChangeRow)
 
 
 async def _last_changes(
     work: UnitOfWork, schema: Schema, ids: Collection[Id], before: Id
 ) -> Mapping[Id, ChangeRow]:
-    column = CHANGE
     statement = (
-        select(column.record_id, column.kind, column.actor_user_id, column.at)
+        select(CHANGE.record_id, CHANGE.kind, CHANGE.actor_user_id, CHANGE.at)
         .where(
-            column.workspace_id == schema.workspace_id,
-            column.record_id.in_(ids),
-            column.id < before,
+            CHANGE.workspace_id == schema.workspace_id,
+            CHANGE.record_id.in_(ids),
+            CHANGE.id < before,
         )
-        .ext(distinct_on(column.record_id))
-        .order_by(column.record_id, column.id.desc())
+        .ext(distinct_on(CHANGE.record_id))
+        .order_by(CHANGE.record_id, CHANGE.id.desc())
     )
     return {row.record_id: row for row in await work.rows(statement, of=ChangeRow)}
 
