@@ -23,10 +23,10 @@ SHARING = Guide(
                 Step(
                     request=f"POST {_LINKS}",
                     body={"maxUses": 100},
-                    says="Its `url`, below the platform's own, opens in a browser as it is. The"
-                    " token is answered here and never again.",
+                    says="Its `shareUrl`, below the platform's own, opens in a browser as it is."
+                    " The token is answered here and never again.",
                     status=201,
-                    answers={"url": "/v1/share/{shareLinkId}#{token}"},
+                    answers={"shareUrl": "/v1/share/{shareLinkId}#{token}"},
                     keeps={"shareLinkId": "id", "token": "token"},
                 ),
                 Step(
