@@ -8,9 +8,9 @@ from models.sources.connections.configs import HttpConnection
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import Connected, open_connection
 from runtime.crypto import KeyRing, UnreadableError
-from runtime.database import Work
 from runtime.outbound.authentication import AuthScheme, authentication
 from runtime.outbound.urls import parse_url, same_origin
+from runtime.work import Work
 
 
 class ConnectionUseError(Exception):

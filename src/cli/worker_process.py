@@ -24,6 +24,7 @@ from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.parts import Parts
 from activities.schedules.schedules import Schedules
+from activities.slot_shares import SlotShareInterceptor
 from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
 from cli.families.registry import ROUTES, SCHEDULED, WORKFLOWS, registrations_of
@@ -53,6 +54,8 @@ LOCAL_ACTIVITY_SLOTS = 20
 LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
 """At once in local activities."""
 ACTIVITY_SLOTS = 100
+OVERFLOW_SLOTS = 50
+"""Of calls over the shares of their workspaces."""
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
@@ -120,7 +123,8 @@ def _workers(
     suspects: Suspects,
     failure: asyncio.Future[None],
 ) -> list[Worker]:
-    interceptors = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
+    interceptors: list[Interceptor] = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
+    shares = SlotShareInterceptor(ACTIVITY_SLOTS)
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
     # whose local activities it now refuses is left for ever.
@@ -128,9 +132,9 @@ def _workers(
         if not failure.done():
             failure.set_exception(error)
 
-    def activity_worker(queue: Queue, slots: int) -> Worker:
+    def activity_worker(queue: Queue, slots: int, *first: Interceptor) -> Worker:
         return _activity_worker(
-            parts, queue, activities[queue], slots, on_fatal_error, interceptors
+            parts, queue, activities[queue], slots, on_fatal_error, [*first, *interceptors]
         )
 
     workers = {
@@ -149,7 +153,8 @@ def _workers(
             on_fatal_error=on_fatal_error,
             interceptors=interceptors,
         ),
-        Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS),
+        Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS, shares),
+        Queue.IO_OVERFLOW: lambda: activity_worker(Queue.IO_OVERFLOW, OVERFLOW_SLOTS),
         Queue.BULK: lambda: activity_worker(Queue.BULK, BULK_SLOTS),
     }
     return [workers[queue]() for queue in queues]

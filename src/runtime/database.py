@@ -3,11 +3,8 @@
 A request or an activity call commits in `Database.transaction()` or `Database.statement()` alone.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
-from itertools import count
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar, cast, overload
 
 import psycopg
@@ -19,8 +16,7 @@ from sqlalchemy.sql import Executable
 from typing_extensions import override
 
 from runtime import changed_logs
-from runtime.clock import utc_now
-from runtime.timestamps import truncate
+from runtime.work import SingleStatement, Work
 
 R = TypeVar("R")
 
@@ -29,33 +25,6 @@ _OVERFLOW = 5
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
-
-
-class Work(ABC):
-    """The work that prepared statements run in; `now` is the same for all of it."""
-
-    def __init__(self) -> None:
-        self.now: datetime = utc_now()
-        self._moments = count()
-
-    def next_moment(self) -> datetime:
-        """`now`, and a microsecond later each time: for rows that stand in line as they were made.
-
-        The wire does not show the difference.
-        """
-        return self.now + timedelta(microseconds=next(self._moments))
-
-    def now_after(self, seconds: float) -> datetime:
-        """The moment `seconds` after this work's own."""
-        return truncate(self.now + timedelta(seconds=seconds))
-
-    @abstractmethod
-    async def driver(self) -> psycopg.AsyncConnection[Any]:
-        """The driver's own connection."""
-
-    @abstractmethod
-    async def lost(self) -> None:
-        """The driver found its connection dead."""
 
 
 class UnitOfWork(Work):
@@ -148,26 +117,6 @@ class UnitOfWork(Work):
         return (await self.execute(statement, parameters)).scalar()
 
 
-class SingleStatement(Work):
-    """One prepared statement, which PostgreSQL itself makes a transaction."""
-
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        super().__init__()
-        self._connection = connection
-        self._used = False
-
-    @override
-    async def driver(self) -> psycopg.AsyncConnection[Any]:
-        if self._used:
-            raise RuntimeError("One statement was announced; use transaction() for several.")
-        self._used = True
-        return self._connection
-
-    @override
-    async def lost(self) -> None:
-        """Its pool discards it by itself."""
-
-
 class Reading(UnitOfWork):
     """A unit of work that never writes; what it reads was committed, each statement for itself."""
 
@@ -178,6 +127,45 @@ class Reading(UnitOfWork):
         if statement.is_dml:
             raise RuntimeError("A read was announced; use transaction() to write.")
         return await super().execute(statement, parameters)
+
+
+class Transaction(UnitOfWork):
+    """A unit of work that writes: one transaction, or several with calls of others between them."""
+
+    def __init__(self, database: "Database", stack: AsyncExitStack) -> None:
+        self._database = database
+        self._stack = stack
+
+    async def begin(self) -> None:
+        """Take a connection, and begin."""
+        connection = await self._stack.enter_async_context(self._database.engine.connect())
+        # Begun by name, because a prepared statement does not begin it by itself.
+        self._transaction = await connection.begin()
+        super().__init__(connection)
+        self._changes = changed_logs.of(connection)
+        self._changes.begin()
+
+    async def commit(self) -> None:
+        """Commit, give the connection back, and tell of it."""
+        await self._transaction.commit()
+        logs = self._changes.take()
+        await self._stack.aclose()
+        if self.notify_workers:
+            self._database.notify_workers()
+        if logs:
+            self._database.notify_readers(logs)
+        for callback in self.after_commit:
+            callback()
+
+    @asynccontextmanager
+    async def between_transactions(self) -> AsyncIterator[None]:
+        """Commit, and begin anew after the block, which holds neither a connection nor a lock.
+
+        `now` is that of the new transaction. A block that raises leaves none open.
+        """
+        await self.commit()
+        yield
+        await self.begin()
 
 
 class Database:
@@ -228,23 +216,13 @@ class Database:
         )
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[UnitOfWork]:
+    async def transaction(self) -> AsyncIterator["Transaction"]:
         """A unit of work that commits when the block ends and rolls back when it raises."""
-        async with self.engine.connect() as connection:
-            # Begun by name, because a prepared statement does not begin it by itself.
-            transaction = await connection.begin()
-            work = UnitOfWork(connection)
-            changes = changed_logs.of(connection)
-            changes.begin()
+        async with AsyncExitStack() as connection:
+            work = Transaction(self, connection)
+            await work.begin()
             yield work
-            await transaction.commit()
-            logs = changes.take()
-        if work.notify_workers:
-            self.notify_workers()
-        if logs:
-            self.notify_readers(logs)
-        for callback in work.after_commit:
-            callback()
+            await work.commit()
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[SingleStatement]:

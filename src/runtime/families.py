@@ -90,6 +90,9 @@ class Queue(StrEnum):
     IO = "io"
     """Whatever leaves the machine."""
 
+    IO_OVERFLOW = "io-overflow"
+    """The same, of workspaces that hold their share of `io`."""
+
     BULK = "bulk"
     """Chunks of long work on our own tables."""
 

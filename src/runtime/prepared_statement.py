@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
 from typing_extensions import TypeVar
 
-from runtime.database import Work
+from runtime.work import Work
 
 
 @dataclass(frozen=True, slots=True)

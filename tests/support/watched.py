@@ -14,7 +14,8 @@ from psycopg import sql
 from sqlalchemy import event
 from typing_extensions import override
 
-from runtime.database import Database, SingleStatement, UnitOfWork
+from runtime.database import Database, Transaction
+from runtime.work import SingleStatement
 
 _TRANSACTION = re.compile(
     r"\s*(COMMIT|END|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION)\b", re.IGNORECASE
@@ -82,16 +83,20 @@ class WatchedDatabase(Database):
 
     @asynccontextmanager
     @override
-    async def transaction(self) -> AsyncIterator[UnitOfWork]:
-        driver: Any = None
-        try:
-            async with super().transaction() as work:
-                driver = (await work.connection.get_raw_connection()).driver_connection
-                yield work
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        async with super().transaction() as work:
+            commit = work.commit
+
+            async def permitted() -> None:
+                driver: Any = await work.driver()
                 driver.may_commit = True
-        finally:
-            if driver is not None:
-                driver.may_commit = False
+                try:
+                    await commit()
+                finally:
+                    driver.may_commit = False
+
+            work.commit = permitted  # type: ignore[method-assign]  # of this one alone
+            yield work
 
     @asynccontextmanager
     @override

@@ -1,6 +1,8 @@
 """Connections that were authorized, with a token that is in force."""
 
+import asyncio
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from activities.authorizations.token_endpoint import NotAcceptedError, TokenEndpoints
 from activities.connections import ConnectionUseError, find_connected
@@ -14,11 +16,15 @@ from runtime.errors import UnsupportedError
 
 
 class Tokens:
-    """Renews tokens, once for all workers: whoever comes second waits for the row, and reads it."""
+    """Renews tokens, once for all workers: the second one waits for the row, and reads it.
+
+    In one worker the second one waits without a connection to the database.
+    """
 
     def __init__(self, database: Database, endpoints: TokenEndpoints) -> None:
         self._database = database
         self._endpoints = endpoints
+        self._renewals: WeakValueDictionary[Id, asyncio.Lock] = WeakValueDictionary()
 
     async def connected(
         self, workspace_id: Id, connection_id: Id, *, rejected: str | None = None
@@ -33,7 +39,8 @@ class Tokens:
             found = await find_connected(work, keys, workspace_id, connection_id)
         if not _needs_renewal(found, rejected, work.now):
             return found
-        async with self._database.transaction() as work:
+        renewal_lock = self._renewals.setdefault(connection_id, asyncio.Lock())
+        async with renewal_lock, self._database.transaction() as work:
             await hold_connection(work, workspace_id, connection_id)
             found = await find_connected(work, keys, workspace_id, connection_id)
             if not _needs_renewal(found, rejected, work.now):

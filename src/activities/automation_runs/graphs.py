@@ -11,7 +11,8 @@ from models.automation.automations.rules.language.static_reads import references
 from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry
 from models.automation.automations.stored_graphs import stored_graph
 from models.core.base import Id, JsonObject
-from runtime.database import Database, Work
+from runtime.database import Database
+from runtime.work import Work
 
 
 @dataclass(frozen=True, slots=True)

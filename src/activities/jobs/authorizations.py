@@ -7,8 +7,7 @@ from activities.authorizations.token_endpoint import (
     TokenEndpoints,
     UnansweredError,
 )
-from activities.jobs.transactions import Chunks
-from activities.open_transactions import keep_open
+from activities.jobs.transactions import Chunks, outside
 from models.core.base import JsonObject
 from models.messages.jobs.commands import forget_input
 from models.messages.jobs.queries import job_actor
@@ -22,7 +21,7 @@ from models.sources.authorizations.commands import (
 from models.sources.authorizations.revocation import open_revocation
 from models.sources.connections.providers import ProviderName
 from runtime.crypto import UnreadableError
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.errors import UpstreamError, ValidationError
 from runtime.outbound.errors import OutboundError
 
@@ -34,7 +33,7 @@ class Exchanges(Chunks):
         self._endpoints = endpoints
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         if job.progress:
             return None
         found = await find_authorization(work, job.workspace_id, job.subject_id)
@@ -43,7 +42,8 @@ class Exchanges(Chunks):
         endpoint = self._endpoints.of(ProviderName(found.provider))
         try:
             secrets = open_secrets(self._endpoints.keys, found)
-            credentials = await keep_open(work, endpoint.exchange(found.redirect_uri, secrets))
+            exchange = endpoint.exchange(found.redirect_uri, secrets)
+            credentials = await outside(work, job, exchange)
         except (NotAcceptedError, UnreadableError):
             raise ValidationError.at(
                 "code", "The provider does not accept it: it was used, or is too old. Start again."
@@ -75,7 +75,7 @@ class Revocations(Chunks):
         self._endpoints = endpoints
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         try:
             credentials = open_revocation(self._endpoints.keys, job.id, job.input)
         except UnreadableError:
@@ -83,7 +83,7 @@ class Revocations(Chunks):
         endpoint = self._endpoints.of(ProviderName(job.input["provider"]))
         if credentials:
             try:
-                await keep_open(work, endpoint.revoke(credentials))
+                await outside(work, job, endpoint.revoke(credentials))
             except (UnansweredError, OutboundError) as error:
                 if isinstance(error, OutboundError) and not error.retryable:
                     raise

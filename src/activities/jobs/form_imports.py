@@ -2,9 +2,10 @@
 
 from typing_extensions import override
 
+from activities.jobs.provider_attempts import asked
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import ProblemKind, ProviderProblem
-from activities.providers.calls import Providers, asked, refusal_for
+from activities.providers.calls import Providers, refusal_for
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
@@ -12,7 +13,7 @@ from models.sources.external_resources.rules.forms import NoFormError
 from models.sources.external_resources.rules.names import shown_name
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.resource_imports.forms import create_from
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.errors import UnsupportedError
 
 NO_FORM = "The resource is no form that can be imported."
@@ -25,15 +26,15 @@ class FormImports(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
+    async def advance(self, work: Transaction, job: JobRow) -> None:
         actor = await job_actor(work, job)
         opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         named = ProviderResource.model_validate(job.input["resource"])
         try:
-            resource = await asked(work, opened.adapter.describe(opened.access, named))
+            resource = await asked(work, job, opened.adapter.describe(opened.access, named))
             if Capability.IMPORT_FORM not in resource.capabilities:
                 raise UnsupportedError(NO_FORM)
-            form = await asked(work, opened.adapter.form(opened.access, resource))
+            form = await asked(work, job, opened.adapter.form(opened.access, resource))
         except NoFormError:
             raise UnsupportedError(NO_FORM) from None
         except ProviderProblem as problem:

@@ -6,10 +6,9 @@ from typing import Any
 from pydantic import ValidationError as ShapeError
 from typing_extensions import override
 
-from activities.jobs.transactions import Chunks
+from activities.jobs.transactions import Chunks, outside
 from activities.language_model.asking import LanguageModel
 from activities.language_model.prompts import DRAFT, OPERATE, described, instructed
-from activities.open_transactions import keep_open
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
 from models.core.pagination import page_request
@@ -24,7 +23,7 @@ from models.workspace.starters.planning import propose_by_model, propose_by_rule
 from models.workspace.starters.rules.plan import normalized
 from models.workspace.starters.shapes import StarterPlan
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.errors import ValidationError
 
 MOST_TOLD = 30
@@ -39,7 +38,7 @@ class WorkspaceDrafts(Chunks):
         self._model = model
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
+    async def advance(self, work: Transaction, job: JobRow) -> None:
         plan = await self._asked(work, job)
         if plan is None:
             plan = draft_by_rules(job.input["description"], job.input["locale"])
@@ -49,12 +48,12 @@ class WorkspaceDrafts(Chunks):
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _asked(self, work: UnitOfWork, job: JobRow) -> StarterPlan | None:
+    async def _asked(self, work: Transaction, job: JobRow) -> StarterPlan | None:
         endpoint = await open_endpoint(work, self._keys, job.workspace_id)
         if endpoint is None:
             return None
         prompt = described(job.input["description"], job.input["locale"])
-        answer = await keep_open(work, self._model.ask(endpoint, DRAFT, prompt))
+        answer = await outside(work, job, self._model.ask(endpoint, DRAFT, prompt))
         try:
             return normalized(answer)
         except ValidationError:
@@ -69,7 +68,7 @@ class ChangePlans(Chunks):
         self._model = model
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         operations = await self._asked(work, actor, job)
         if operations:
@@ -79,14 +78,14 @@ class ChangePlans(Chunks):
             await propose_by_rules(work, actor, self._keys, job.id, instruction, title)
         return None
 
-    async def _asked(self, work: UnitOfWork, actor: Actor, job: JobRow) -> Sequence[Operation]:
+    async def _asked(self, work: Transaction, actor: Actor, job: JobRow) -> Sequence[Operation]:
         endpoint = await open_endpoint(work, self._keys, job.workspace_id)
         if endpoint is None:
             return ()
         page = page_request(self._keys, MOST_TOLD, None)
         databases = (await list_databases(work, actor, page)).databases
         prompt = instructed(job.input["instruction"], databases)
-        answer = await keep_open(work, self._model.ask(endpoint, OPERATE, prompt))
+        answer = await outside(work, job, self._model.ask(endpoint, OPERATE, prompt))
         return read_answer(answer)
 
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from activities.jobs.provider_attempts import try_later_or_refuse
-from activities.jobs.transactions import Chunks
-from activities.open_transactions import keep_open
+from activities.jobs.provider_attempts import asked, try_later_or_refuse
+from activities.jobs.transactions import Chunks, outside
 from activities.providers.adapter import (
     MAX_LISTED,
     RETRIED,
@@ -16,7 +15,7 @@ from activities.providers.adapter import (
     ProviderProblem,
     Watched,
 )
-from activities.providers.calls import Opened, Providers, asked, in_time
+from activities.providers.calls import Opened, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
@@ -26,7 +25,7 @@ from models.sources.mounts.commands import syncs
 from models.sources.mounts.commands.syncs import ListedFolder
 from models.sources.mounts.rows import MountRow
 from models.sources.mounts.rules import INTERRUPTED, MAX_ENTRIES
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
 CHUNK_SECONDS = 3.0
@@ -47,7 +46,7 @@ class MountSyncs(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         try:
             if not job.progress:
@@ -66,7 +65,7 @@ class MountSyncs(Chunks):
         await syncs.note_failure(work, _mount_id(job), job.id, job.error or INTERRUPTED)
         return True
 
-    async def _begin(self, work: UnitOfWork, job: JobRow, actor: Actor) -> JsonObject | None:
+    async def _begin(self, work: Transaction, job: JobRow, actor: Actor) -> JsonObject | None:
         place = job.input["place"]
         if place is not None:
             return await self._place(work, job, actor, place)
@@ -76,56 +75,57 @@ class MountSyncs(Chunks):
         opened = await self._providers.open(work, actor, root.connection_id)
         known = ProviderResource.model_validate(root.resource)
         try:
-            resource = await asked(work, opened.adapter.describe(opened.access, known))
+            resource = await asked(work, job, opened.adapter.describe(opened.access, known))
         except ProviderProblem as problem:
             if problem.kind is not ProblemKind.GONE:
                 raise
             await syncs.note_vanished(work, root, job.id)
             return _done(job, root.id)
-        return await self._described(work, job, root, opened, resource)
+        below = None
+        if root.recursive:
+            below = await _below(work, job, opened, resource, root.synced_revision)
+        return await self._described(work, job, root, resource, below)
 
     async def _place(
-        self, work: UnitOfWork, job: JobRow, actor: Actor, place: JsonObject
+        self, work: Transaction, job: JobRow, actor: Actor, place: JsonObject
     ) -> JsonObject | None:
         opened = await self._providers.open(work, actor, Id(place["connectionId"]))
         named = ProviderResource.model_validate(place["resource"])
-        resource = await asked(work, opened.adapter.describe(opened.access, named))
+        resource = await asked(work, job, opened.adapter.describe(opened.access, named))
+        below = await _below(work, job, opened, resource) if place["recursive"] else None
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
         job.progress["created"] = new
         root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
         if root is None:
             return _done(job, mount_id)
-        return await self._described(work, job, root, opened, resource)
+        return await self._described(work, job, root, resource, below)
 
     async def _described(
         self,
-        work: UnitOfWork,
+        work: Transaction,
         job: JobRow,
         root: MountRow,
-        opened: Opened,
         resource: ProviderResource,
+        below: Watched | None,
     ) -> JsonObject | None:
         """End here where nothing is below the resource, or nothing has changed there."""
-        found = Watched(None)
-        if root.recursive and Capability.WATCH in resource.capabilities:
-            call = opened.adapter.watch(opened.access, resource, root.synced_revision)
-            found = await asked(work, call)
-        unchanged = root.synced_revision is not None and not found.changed
-        if not root.recursive or unchanged:
-            await syncs.note_unchanged(work, root, job.id, resource, found.mark)
+        unchanged = root.synced_revision is not None and below is not None and not below.changed
+        if below is None or unchanged:
+            mark = None if below is None else below.mark
+            await syncs.note_unchanged(work, root, job.id, resource, mark)
             return _done(job, root.id)
         await syncs.begin_listing(work, root)
         return {
             "mountId": str(root.id),
             "created": job.progress.get("created", False),
             "resource": resource.to_json(),
-            "mark": found.mark,
+            "mark": below.mark,
             "folder": str(root.id),
             "cursor": None,
             "pages": 0,
         }
 
-    async def _list(self, work: UnitOfWork, job: JobRow, actor: Actor) -> JsonObject | None:
+    async def _list(self, work: Transaction, job: JobRow, actor: Actor) -> JsonObject | None:
         root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
         if root is None or root.connection_id is None:
             return None
@@ -135,7 +135,7 @@ class MountSyncs(Chunks):
             resource = ProviderResource.model_validate(job.progress["resource"])
             await syncs.finish_sync(work, root, job.id, resource, job.progress["mark"])
             return None
-        listings = await keep_open(work, _listings(opened, root, folders, job.progress))
+        listings = await outside(work, job, _listings(opened, root, folders, job.progress))
         entries = await syncs.record_listing(work, actor, root, job.id, listings)
         await syncs.advance_root(work, root, job.id, entries)
         inject_fault(FaultPoint.AFTER_ENTRIES_BEFORE_COMMIT, job.id)
@@ -157,6 +157,19 @@ class MountSyncs(Chunks):
         pending = await syncs.pending_folders(work, root, CHUNK_PAGES)
         first = [one for one in pending if str(one.id) == progress["folder"]]
         return [*first, *(one for one in pending if one not in first)]
+
+
+async def _below(
+    work: Transaction,
+    job: JobRow,
+    opened: Opened,
+    resource: ProviderResource,
+    revision: str | None = None,
+) -> Watched:
+    """The provider's word on whether anything below a resource changed since a revision."""
+    if Capability.WATCH not in resource.capabilities:
+        return Watched(None)
+    return await asked(work, job, opened.adapter.watch(opened.access, resource, revision))
 
 
 async def _listings(

@@ -1,17 +1,30 @@
-"""Asking providers from jobs nobody waits for: what may pass is asked again later."""
+"""Asking providers from jobs: between two transactions, in time, and again where that may help."""
 
+from collections.abc import Awaitable
 from datetime import timedelta
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.jobs.transactions import outside
 from activities.providers.adapter import RETRIED, ProviderProblem
-from activities.providers.calls import refusal_for
+from activities.providers.calls import CALL_SECONDS, in_time, refusal_for
+from models.messages.jobs.rows import JobRow
+from runtime.database import Transaction
 
 ATTEMPTS = 6
 """The times a provider is asked that is away, or asks to be left alone."""
 _LONGEST_PAUSE = 120.0
+
+T = TypeVar("T")
+
+
+async def asked(
+    work: Transaction, job: JobRow, call: Awaitable[T], seconds: float = CALL_SECONDS
+) -> T:
+    """The answer a provider gives in time, as `outside` has it. Raises ProviderProblem."""
+    return await outside(work, job, in_time(call, seconds))
 
 
 def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:

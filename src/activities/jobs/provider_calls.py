@@ -3,6 +3,7 @@
 from pydantic_core import to_json
 from typing_extensions import override
 
+from activities.jobs.provider_attempts import asked
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import (
     MAX_READ_BYTES,
@@ -12,14 +13,14 @@ from activities.providers.adapter import (
     ReadContent,
     ResourcePage,
 )
-from activities.providers.calls import Opened, Providers, asked, refusal_for
+from activities.providers.calls import Opened, Providers, refusal_for
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
 from models.sources.external_resources.rules.resources import ProviderResource, ReadFormat
 from models.sources.provider_calls.mirror import mirror, mirrored, question_digest
 from models.sources.provider_calls.rules import CallKind
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.timestamps import wire_timestamp
 
 
@@ -30,7 +31,7 @@ class ProviderCalls(Chunks):
         self._providers = providers
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> None:
+    async def advance(self, work: Transaction, job: JobRow) -> None:
         try:
             job.progress.update(await self._answer(work, job))
         except ProviderProblem as problem:
@@ -40,22 +41,20 @@ class ProviderCalls(Chunks):
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _answer(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+    async def _answer(self, work: Transaction, job: JobRow) -> JsonObject:
         actor = await job_actor(work, job)
         opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
-        question: JsonObject = job.input["question"]
         match CallKind(job.input["kind"]):
             case CallKind.BROWSE:
-                return await _browse(work, opened, actor.user_id, question)
+                return await _browse(work, job, opened, actor.user_id)
             case CallKind.READ:
-                return await _read(work, opened, actor.user_id, question)
+                return await _read(work, job, opened, actor.user_id)
             case CallKind.TEST:
-                return await _test(work, opened)
+                return await _test(work, job, opened)
 
 
-async def _browse(
-    work: UnitOfWork, opened: Opened, user_id: Id, question: JsonObject
-) -> JsonObject:
+async def _browse(work: Transaction, job: JobRow, opened: Opened, user_id: Id) -> JsonObject:
+    question: JsonObject = job.input["question"]
     listing = Listing(
         parent_external_id=question["parentExternalId"],
         external_type=question["externalType"],
@@ -64,7 +63,7 @@ async def _browse(
         cursor=question["cursor"],
     )
     adapter = opened.adapter
-    found = await asked(work, adapter.browse(opened.access, listing), adapter.listing_seconds)
+    found = await asked(work, job, adapter.browse(opened.access, listing), adapter.listing_seconds)
     for page in found.pages():
         digest = question_digest(opened.connection, CallKind.BROWSE, question)
         await mirror(work, opened.connection, user_id, digest, _answer_of(page, listing.limit))
@@ -77,25 +76,27 @@ def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
     return {"resources": resources, "cursor": page.cursor}
 
 
-async def _read(work: UnitOfWork, opened: Opened, user_id: Id, question: JsonObject) -> JsonObject:
+async def _read(work: Transaction, job: JobRow, opened: Opened, user_id: Id) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
-    named = ProviderResource.model_validate(question["resource"])
-    resource = await asked(work, opened.adapter.describe(opened.access, named))
+    named = ProviderResource.model_validate(job.input["question"]["resource"])
+    resource = await asked(work, job, opened.adapter.describe(opened.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
     digest = question_digest(opened.connection, CallKind.READ, reference)
     if resource.revision is not None:
         known = await mirrored(work, opened.connection, user_id, digest, resource.revision)
         if known is not None:
             return known
-    answer = _content(await _content_of(work, opened, resource), resource)
+    answer = _content(await _content_of(work, job, opened, resource), resource)
     await mirror(work, opened.connection, user_id, digest, answer, resource.revision)
     return answer
 
 
-async def _content_of(work: UnitOfWork, opened: Opened, resource: ProviderResource) -> ReadContent:
+async def _content_of(
+    work: Transaction, job: JobRow, opened: Opened, resource: ProviderResource
+) -> ReadContent:
     link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
     try:
-        found = await asked(work, opened.adapter.read(opened.access, resource))
+        found = await asked(work, job, opened.adapter.read(opened.access, resource))
     except ProviderProblem as problem:
         if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
             return link
@@ -113,10 +114,10 @@ def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
     }
 
 
-async def _test(work: UnitOfWork, opened: Opened) -> JsonObject:
+async def _test(work: Transaction, job: JobRow, opened: Opened) -> JsonObject:
     tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
     try:
-        await asked(work, opened.adapter.check(opened.access))
+        await asked(work, job, opened.adapter.check(opened.access))
     except ProviderProblem as problem:
         return {**tested, "ok": False, "message": problem.message}
     return {**tested, "ok": True}

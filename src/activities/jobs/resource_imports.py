@@ -9,11 +9,10 @@ from typing_extensions import override
 
 from activities.data_source_runs.inputs import scratch
 from activities.jobs.imported_contents import Fetched, fetch_contents
-from activities.jobs.provider_attempts import try_later_or_refuse
-from activities.jobs.transactions import Chunks
-from activities.open_transactions import keep_open
+from activities.jobs.provider_attempts import asked, try_later_or_refuse
+from activities.jobs.transactions import Chunks, outside
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
-from activities.providers.calls import Opened, Providers, asked, in_time
+from activities.providers.calls import Opened, Providers, in_time
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -28,7 +27,7 @@ from models.sources.resource_imports.outcomes import Outcome, PartCounts
 from models.sources.resource_imports.pages import make_page
 from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, imported_kind
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
@@ -38,8 +37,6 @@ BATCH = 40
 CHUNK_PAGES = 20
 RUN_SECONDS = 8.0
 """Seconds for which a chunk waits for the runs that bring in tables."""
-
-
 _NOT = "A resource of the kind {} cannot be imported."
 
 
@@ -55,10 +52,9 @@ class ResourceImports(Chunks):
         self._store = store
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
-        seen = not job.input.get("configured", False)
-        connection_id = Id(job.input["connectionId"])
+        seen, connection_id = not job.input.get("configured"), Id(job.input["connectionId"])
         opened = await self._providers.open(work, actor, connection_id, seen=seen)
         try:
             if not job.progress:
@@ -72,7 +68,7 @@ class ResourceImports(Chunks):
         return job.progress
 
     async def _go_on(
-        self, work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened
+        self, work: Transaction, job: JobRow, actor: Actor, opened: Opened
     ) -> JsonObject | None:
         run = _Import(work, job, actor, opened)
         if job.progress["folder"] is not None:
@@ -87,9 +83,9 @@ class ResourceImports(Chunks):
             return await run.contents(batch, self._store, directory)
 
 
-async def _begin(work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened) -> JsonObject:
+async def _begin(work: Transaction, job: JobRow, actor: Actor, opened: Opened) -> JsonObject:
     named = ProviderResource.model_validate(job.input["resource"])
-    resource = await asked(work, opened.adapter.describe(opened.access, named))
+    resource = await asked(work, job, opened.adapter.describe(opened.access, named))
     kind = imported_kind(resource)
     if kind is None:
         raise UnsupportedError(
@@ -122,7 +118,7 @@ def _check_kind(job: JobRow, kind: ImportedKind) -> None:
 class _Import:
     """One chunk of an import."""
 
-    def __init__(self, work: UnitOfWork, job: JobRow, actor: Actor, opened: Opened) -> None:
+    def __init__(self, work: Transaction, job: JobRow, actor: Actor, opened: Opened) -> None:
         self._work = work
         self._job = job
         self._actor = actor
@@ -148,7 +144,7 @@ class _Import:
         row = await rows.find_row(self._work, self._job.workspace_id, Id(self._progress["folder"]))
         assert row is not None, "a folder that is listed has its row"
         try:
-            found, cursor = await keep_open(self._work, self._pages(row.external_id))
+            found, cursor = await outside(self._work, self._job, self._pages(row.external_id))
         except ProviderProblem as problem:
             if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
                 raise
@@ -190,10 +186,14 @@ class _Import:
                 await self._sheets(row)
             else:
                 wanted.append(row)
+        if len(wanted) < len(batch):
+            # The rest is asked for by a chunk that has written nothing.
+            return self._progress
         tables = [row for row in wanted if row.kind == ImportedKind.DATABASE]
         others = [row for row in wanted if row.kind != ImportedKind.DATABASE]
         fetching = fetch_contents(self._opened, others, store, directory)
-        for row, fetched in zip(others, await keep_open(self._work, fetching), strict=True):
+        contents = await outside(self._work, self._job, fetching)
+        for row, fetched in zip(others, contents, strict=True):
             await self._content(row, fetched)
         for row in tables:
             await self._table(row)

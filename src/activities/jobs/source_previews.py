@@ -1,28 +1,30 @@
 """Jobs that read the first rows of a source."""
 
+import asyncio
 from pathlib import Path
 
 from typing_extensions import override
 
 from activities.data_source_runs.inputs import read_options_of, scratch
-from activities.jobs.transactions import Chunks
-from activities.open_transactions import keep_open
-from activities.sources.fetchers import Fetchers, Wanted
+from activities.jobs.transactions import Chunks, outside
+from activities.sources.fetchers import Access, Fetchers, Wanted
 from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
-from activities.sources.stored import file_at
+from activities.sources.stored import copied, object_key
 from models.core.base import JsonObject
 from models.messages.jobs.rows import JobRow
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import SourceProblem
-from runtime.database import UnitOfWork
+from runtime.database import Transaction, UnitOfWork
 from runtime.errors import ValidationError
 from runtime.object_store import ObjectStore
 
 PROFILED = 1_000
 """Rows by which the kinds of columns are told."""
 READ_SECONDS = 30.0
+READ_AT_ONCE = 4
+"""Previews that one worker reads at once, each in a process of its own."""
 
 
 class SourcePreviews(Chunks):
@@ -31,9 +33,10 @@ class SourcePreviews(Chunks):
     def __init__(self, store: ObjectStore, fetchers: Fetchers) -> None:
         self._store = store
         self._fetchers = fetchers
+        self._readers = asyncio.Semaphore(READ_AT_ONCE)
 
     @override
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         if "rows" in job.progress:
             return None
         try:
@@ -45,25 +48,31 @@ class SourcePreviews(Chunks):
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:
         return job.progress
 
-    async def _read(self, work: UnitOfWork, job: JobRow) -> JsonObject:
+    async def _read(self, work: Transaction, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
         wanted = Wanted(job.workspace_id, job.actor_user_id, kind, config)
-        fetched = Fetched()
+        if wanted.stored:
+            key = await object_key(work, job.workspace_id, config)
+            described = self._read_stored(wanted, key, job.input["limit"])
+        else:
+            access = await self._fetchers.access(work, wanted)
+            described = self._read_sample(wanted, access, job.input["limit"])
+        answer = await outside(work, job, described)
+        if not answer["rows"]:
+            answer["warning"] = "The source has no rows."
+        return answer
+
+    async def _read_stored(self, wanted: Wanted, key: str, limit: int) -> JsonObject:
         async with scratch() as directory:
-            if wanted.stored:
-                path = await file_at(work, self._store, job.workspace_id, config, directory)
-            else:
-                path = directory / "sample"
-                access = await self._fetchers.access(work, wanted)
-                sampled = self._fetchers.sample(wanted, access, path, PROFILED)
-                fetched = await keep_open(work, sampled)
-            options = read_options_of(wanted, fetched)
-            described = await keep_open(work, _described(path, options, job.input["limit"]))
-        if not described["rows"]:
-            described["warning"] = "The source has no rows."
-        return described
+            path = await copied(self._store, key, directory / "file")
+            return await self._described(path, read_options_of(wanted, Fetched()), limit)
 
+    async def _read_sample(self, wanted: Wanted, access: Access, limit: int) -> JsonObject:
+        async with scratch() as directory:
+            path = directory / "sample"
+            fetched = await self._fetchers.sample(wanted, access, path, PROFILED)
+            return await self._described(path, read_options_of(wanted, fetched), limit)
 
-async def _described(path: Path, options: ReadOptions, limit: int) -> JsonObject:
-    async with reading([path], options, READ_SECONDS) as table:
-        return await table.describe(limit, PROFILED)
+    async def _described(self, path: Path, options: ReadOptions, limit: int) -> JsonObject:
+        async with self._readers, reading([path], options, READ_SECONDS) as table:
+            return await table.describe(limit, PROFILED)

@@ -1,7 +1,14 @@
-"""Jobs chunk by chunk: one transaction per activity call, undone when a chunk cannot be done."""
+"""Jobs chunk by chunk: one transaction per activity call, undone when a chunk cannot be done.
 
+A chunk that asks an outside server has two: no connection is held while others are slow.
+"""
+
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from contextlib import closing
+from copy import deepcopy
+from typing import Any, TypeVar
 
 from temporalio import activity
 
@@ -12,19 +19,21 @@ from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
 from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
-from runtime.database import Database, UnitOfWork
+from runtime.database import Database, Transaction, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
 
 DONE, MORE, FAILED = "done", "more", "failed"
 
+T = TypeVar("T")
+
 
 class Chunks(ABC):
     """The work of one family of jobs."""
 
     @abstractmethod
-    async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
+    async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         """Do the chunk that `job.progress` points at.
 
         Gives the progress from which the next chunk goes on, or None when this was the last one
@@ -40,6 +49,28 @@ class Chunks(ABC):
         """Take back a part of what a failed job did; True when nothing is left to take back."""
         del work, job
         return True
+
+
+class JobMovedError(Exception):
+    """The job was closed or advanced by another call meanwhile: look at it anew."""
+
+
+async def outside(work: Transaction, job: JobRow, call: Coroutine[Any, Any, T]) -> T:
+    """Await a call of an outside server between two transactions, both of which hold the job.
+
+    What the chunk did before is committed and may be done again, so a chunk asks before it writes.
+    Raises JobMovedError, and what the call raises.
+    """
+    before = deepcopy(job.progress)
+    with closing(call):
+        async with work.between_transactions():
+            answer = (await asyncio.gather(call, return_exceptions=True))[0]
+    held = await hold_job(work, job.id)
+    if held is None or held.progress != before:
+        raise JobMovedError
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
 
 
 class JobActivities:
@@ -58,22 +89,30 @@ class JobActivities:
         return outcome
 
     async def _advance(self, job_id: str) -> str:
-        async with heartbeats(), self._database.transaction() as work:
-            job = await hold_job(work, Id(job_id))
-            if job is None:
-                return CLOSED
-            if job.error_code is not None:
-                # An earlier call recorded the failure, and its reply was lost: do not try again.
-                return FAILED
+        async with heartbeats():
             try:
-                async with work.savepoint():
+                async with self._database.transaction() as work:
+                    job = await hold_job(work, Id(job_id))
+                    if job is None:
+                        return CLOSED
+                    if job.error_code is not None:
+                        # An earlier call recorded the failure, and its reply was lost.
+                        return FAILED
                     with refusals():
                         return await self._chunk(work, job)
+            except JobMovedError:
+                return MORE
             except PlatformError as error:
-                await record_failure(work, job.id, error.message, error.code)
-                return FAILED
+                return await self._fail(Id(job_id), error)
 
-    async def _chunk(self, work: UnitOfWork, job: JobRow) -> str:
+    async def _fail(self, job_id: Id, error: PlatformError) -> str:
+        async with self._database.transaction() as work:
+            if await hold_job(work, job_id) is None:
+                return CLOSED
+            await record_failure(work, job_id, error.message, error.code)
+            return FAILED
+
+    async def _chunk(self, work: Transaction, job: JobRow) -> str:
         chunks = self._families[Family(job.family)]
         progress = await chunks.advance(work, job)
         if progress is not None:

@@ -87,8 +87,8 @@ class WorkspaceActivities:
         if done:
             source = Id(held.entry.source_workspace_id)
             beside = await load_beside(self._store, contents, source)
-            async with self._database.reading() as work:
-                clean = await checking.is_clean(work, entry_id)
+            async with self._database.reading() as reading:
+                clean = await checking.is_clean(reading, entry_id)
             step = partial(check_chunk, beside=beside, checked=clean)
 
         async def check(chunk: Chunk, number: int) -> Findings:

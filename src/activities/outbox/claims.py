@@ -32,10 +32,10 @@ from sqlalchemy import (
 from activities.outbox.lines import LINE, lines
 from activities.outbox.under_way import dispatching
 from models.core.base import Id
-from runtime.database import Work
 from runtime.families import Family
 from runtime.outbox import ANEW, WEIGHT, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 CLAIM = timedelta(seconds=10)
 """Time after which the rows of a relay that never came back are claimed again."""

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from activities.open_transactions import keep_open
 from activities.providers.adapter import (
     Adapter,
     ProblemKind,
@@ -105,14 +104,6 @@ class Providers:
             workspace_id, connection_id, user_id, found.config, found.credentials
         )
         return Reached(adapter, access)
-
-
-async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
-    """The answer a provider gives in time, while the transaction is kept open.
-
-    Raises ProviderProblem.
-    """
-    return await keep_open(work, in_time(call, seconds))
 
 
 async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:

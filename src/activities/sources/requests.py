@@ -9,10 +9,10 @@ from models.core.base import Id, JsonObject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
-from runtime.database import Work
 from runtime.outbound.authentication import authentication
 from runtime.outbound.errors import OutboundError, OutboundTimeoutError, ResponseTooLargeError
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
+from runtime.work import Work
 
 HTTP_KINDS = frozenset(
     {DataSourceKind.HTTP_JSON, DataSourceKind.HTTP_CSV, DataSourceKind.HTTP_XLSX}

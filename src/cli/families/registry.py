@@ -87,6 +87,7 @@ def registrations_of(parts: Parts, families: Families = FAMILIES) -> Registratio
     every = [*(family.activities(parts) for family in work), _common(parts, families)]
     every.append({Queue.AUTOMATION: _sweeps(parts, work)})
     by_queue = {queue: [one for each in every for one in each.get(queue, ())] for queue in Queue}
+    by_queue[Queue.IO_OVERFLOW] = by_queue[Queue.IO]
     return Registrations(by_queue, work)
 
 

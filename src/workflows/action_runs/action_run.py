@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from runtime.families import Queue
     from workflows.called_runs import run_called
     from workflows.endings import end_as_row
+    from workflows.outside_calls import call_outside
     from workflows.policies import HEARTBEAT_TIMEOUT, STEP_TIMEOUT, node_retry
     from workflows.transactions import transact
 
@@ -57,16 +58,20 @@ class ActionRun:
 
     async def _outside(self, call: StepCall, turn: Turn) -> None:
         """Every attempt of a step. Raises ApplicationError when the run is to be tried again."""
-        try:
+
+        async def attempts(queue: Queue, tried: int) -> None:
             await workflow.execute_activity_method(
                 ActionRunActivities.step,
                 call,
-                task_queue=Queue.IO,
+                task_queue=queue,
                 summary=call.step_id,
                 start_to_close_timeout=STEP_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
-                retry_policy=node_retry(turn.retry),
+                retry_policy=node_retry(turn.retry, tried),
             )
+
+        try:
+            await call_outside(attempts)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error

@@ -37,8 +37,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.automation_runs.loop_steps import LoopSteps
     from workflows.automation_runs.node_table import NodeTable
     from workflows.automation_runs.waits import Waits
+    from workflows.outside_calls import call_outside
     from workflows.policies import HEARTBEAT_TIMEOUT, node_retry
-    from workflows.postponed_calls import until_begun
     from workflows.transactions import summary_of, transact
 
 MAX_PENDING = 1_000
@@ -198,11 +198,11 @@ class GraphExecution:
         return end
 
     async def _outside(self, node: PlanNode, ref: NodeRef) -> NodeReply:
-        async def attempts(tried: int) -> NodeReply:
+        async def attempts(queue: Queue, tried: int) -> NodeReply:
             return await workflow.execute_activity_method(
                 OUTSIDE_NODES[node.kind],
                 self.call(ref),
-                task_queue=Queue.IO,
+                task_queue=queue,
                 summary=summary_of(node),
                 start_to_close_timeout=timedelta(seconds=node.timeout_seconds),
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
@@ -211,7 +211,7 @@ class GraphExecution:
 
         async with self._room:
             try:
-                return await until_begun(attempts)
+                return await call_outside(attempts)
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise asyncio.CancelledError from error

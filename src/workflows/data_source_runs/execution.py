@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from runtime.families import Queue
     from workflows.data_source_runs.stage_table import StageTable
     from workflows.endings import end_as_row
+    from workflows.outside_calls import call_outside
     from workflows.policies import (
         APPLY_TIMEOUT,
         DATABASE_RETRY,
@@ -43,14 +44,16 @@ def _code(error: BaseException) -> str:
 
 async def _steps(run_id: str, table: StageTable) -> str:
     table.begin(Stage.FETCH)
-    fetched = await workflow.execute_activity_method(
-        DataSourceRunActivities.fetch,
-        run_id,
-        task_queue=Queue.IO,
-        summary="Fetch",
-        start_to_close_timeout=FETCH_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=FETCH_RETRY,
+    fetched = await call_outside(
+        lambda queue, _: workflow.execute_activity_method(
+            DataSourceRunActivities.fetch,
+            run_id,
+            task_queue=queue,
+            summary="Fetch",
+            start_to_close_timeout=FETCH_TIMEOUT,
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
+            retry_policy=FETCH_RETRY,
+        )
     )
     table.end(fetched.counts)
     if fetched.status != CONTINUE:

@@ -9,8 +9,8 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from activities.deliveries.attempts import AttemptReply, DeliveryActivities
     from activities.endings import CLOSED
-    from runtime.families import Queue
     from workflows.endings import end_as_row
+    from workflows.outside_calls import call_outside
     from workflows.policies import ATTEMPT_TIMEOUT, DATABASE_RETRY, HEARTBEAT_TIMEOUT
     from workflows.transactions import transact
 
@@ -39,11 +39,13 @@ class Delivery:
         return reply.status
 
     async def _attempt(self, delivery_id: str) -> AttemptReply:
-        return await workflow.execute_activity_method(
-            DeliveryActivities.attempt_delivery,
-            delivery_id,
-            task_queue=Queue.IO,
-            start_to_close_timeout=ATTEMPT_TIMEOUT,
-            heartbeat_timeout=HEARTBEAT_TIMEOUT,
-            retry_policy=DATABASE_RETRY,
+        return await call_outside(
+            lambda queue, _: workflow.execute_activity_method(
+                DeliveryActivities.attempt_delivery,
+                delivery_id,
+                task_queue=queue,
+                start_to_close_timeout=ATTEMPT_TIMEOUT,
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                retry_policy=DATABASE_RETRY,
+            )
         )

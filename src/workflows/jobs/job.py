@@ -1,6 +1,7 @@
 """The workflows of jobs: one type per family, so that operators can tell them apart."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -10,13 +11,29 @@ with workflow.unsafe.imports_passed_through():
     from models.messages.jobs.rules import JobStatus
     from runtime.families import Queue
     from workflows.endings import end_as_row
+    from workflows.outside_calls import call_outside
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
 
-async def _finish(job_id: str, queue: Queue = Queue.BULK) -> str:
+async def _advance(job_id: str, queue: Queue = Queue.BULK) -> str:
+    return await workflow.execute_activity_method(
+        JobActivities.advance_job,
+        job_id,
+        task_queue=queue,
+        start_to_close_timeout=JOB_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=JOB_RETRY,
+    )
+
+
+async def _ask_outside(job_id: str) -> str:
+    return await call_outside(lambda queue, _: _advance(job_id, queue))
+
+
+async def _finish(job_id: str, advance: Callable[[str], Awaitable[str]] = _advance) -> str:
     """Do all chunks of a job; undo them when the job fails or is cancelled."""
     try:
-        while (outcome := await _advance(job_id, queue)) == MORE:
+        while (outcome := await advance(job_id)) == MORE:
             pass
         status = JobStatus.FAILED
     except (ActivityError, asyncio.CancelledError) as error:
@@ -26,17 +43,6 @@ async def _finish(job_id: str, queue: Queue = Queue.BULK) -> str:
         outcome = await asyncio.shield(_undo(job_id, status))
         outcome = status if outcome == DONE else outcome
     return await end_as_row(outcome, "The job", ", and what it had done is taken back")
-
-
-async def _advance(job_id: str, queue: Queue) -> str:
-    return await workflow.execute_activity_method(
-        JobActivities.advance_job,
-        job_id,
-        task_queue=queue,
-        start_to_close_timeout=JOB_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
-        retry_policy=JOB_RETRY,
-    )
 
 
 async def _undo(job_id: str, status: JobStatus) -> str:
@@ -70,7 +76,7 @@ class ChangePlan:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id, Queue.IO)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="DatabaseDuplicate")
@@ -88,7 +94,7 @@ class DataSourcePreview:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="DataSourceReversal")
@@ -142,7 +148,7 @@ class FormImport:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="MountSync")
@@ -151,7 +157,7 @@ class MountSync:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="ProviderCall")
@@ -160,7 +166,7 @@ class ProviderCall:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id, Queue.IO)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="OAuthExchange")
@@ -169,7 +175,7 @@ class OAuthExchange:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id, Queue.IO)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="OAuthRevocation")
@@ -178,7 +184,7 @@ class OAuthRevocation:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id, Queue.IO)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="Recomputation")
@@ -196,7 +202,7 @@ class ResourceImport:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id)
+        return await _finish(job_id, _ask_outside)
 
 
 @workflow.defn(name="WorkspaceExport")
@@ -223,4 +229,4 @@ class WorkspaceDraft:
 
     @workflow.run
     async def run(self, job_id: str) -> str:
-        return await _finish(job_id, Queue.IO)
+        return await _finish(job_id, _ask_outside)

@@ -31,9 +31,10 @@ from models.automation.automation_runs.run_header import (
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
+from runtime.work import Work
 
 _run = automation_run.c
 

@@ -11,8 +11,8 @@ from models.automation.automation_runs.node_writes import Completion, NodeKey, i
 from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import JsonObject
-from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _RUN_ID = bindparam("run_id", type_=node_run.c.run_id.type)
 _OPEN_RUN = (

@@ -35,9 +35,10 @@ from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
+from runtime.work import Work
 
 ERRORS_SHOWN = 100
 """Failed items that a loop lists in its output (the others are counted)."""

@@ -20,7 +20,8 @@ from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
 from models.automation.automation_runs.tables import node_run, node_run_attempt
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
+from runtime.work import Work
 
 ERROR_LIMIT = 2_000
 """Characters of an error that are kept; the rest would only repeat a foreign server's page."""

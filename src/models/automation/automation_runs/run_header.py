@@ -22,9 +22,9 @@ from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus, RunS
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
 from runtime.timestamps import wire_timestamp
+from runtime.work import Work
 
 
 def automation_actor(

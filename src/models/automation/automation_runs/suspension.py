@@ -15,9 +15,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run, suspended_execution
 from models.core.base import Id
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _run = automation_run.c
 _suspended = suspended_execution.c

@@ -6,8 +6,9 @@ from sqlalchemy import bindparam, func, select
 
 from models.automation.automations.tables import automation_graph
 from models.core.base import Id, JsonObject
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 
 class StoredPlan(Protocol):

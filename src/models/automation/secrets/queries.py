@@ -12,8 +12,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 
 async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:

@@ -41,9 +41,10 @@ from models.core.expressions.rules.errors import BindingError
 from models.messages.events.rules import ANSWERED_BY, EventKind
 from models.messages.events.tables import TriggerEvent, trigger_event
 from runtime.bounded_processes import evaluate_bounded
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.database_failures import is_conflict, is_connection_lost
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 log = structlog.get_logger()
 

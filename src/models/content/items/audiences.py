@@ -12,8 +12,8 @@ from models.content.items.rules import AccessMode
 from models.content.items.tables import item, item_grant
 from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
 from models.core.base import Id
-from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _PARENT = item.alias("parent")
 _RESTRICTED = AccessMode.RESTRICTED.value

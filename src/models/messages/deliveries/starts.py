@@ -36,10 +36,11 @@ from models.messages.deliveries.tables import (
     delivery_line,
 )
 from runtime import outbox
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 from runtime.skip_scan import distinct
+from runtime.work import Work
 
 LINE_ROOM = 8
 """Executions at once for a receiver whose latest answer was a success; any other has one."""

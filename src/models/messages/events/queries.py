@@ -7,8 +7,8 @@ from sqlalchemy import ARRAY, ColumnElement, Select, Text, Uuid, bindparam, func
 from models.core.base import Id
 from models.messages.events.rules import RECORD_SUBSCRIPTIONS
 from models.messages.events.tables import automation_subscription, trigger_event
-from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _subscription = automation_subscription.c
 

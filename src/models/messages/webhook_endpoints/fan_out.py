@@ -19,10 +19,11 @@ from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_en
 from models.messages.workspace_events.queries import events_between, has_grown, head
 from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.rules import EventType
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.prepared_statement import PreparedStatement
 from runtime.timestamps import wire_timestamp
+from runtime.work import Work
 
 MOST_EVENTS = 500
 """Events of one workspace in one turn."""

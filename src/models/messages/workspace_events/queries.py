@@ -29,8 +29,8 @@ from sqlalchemy import (
 from models.core.base import Id
 from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.tables import workspace_event
-from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _event = workspace_event.c
 

@@ -13,9 +13,10 @@ from models.sources.connections.providers import ProviderName
 from models.sources.connections.shapes import ConnectionDetail, ConnectionList
 from models.sources.connections.tables import Connection, connection
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 
 async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:

@@ -11,7 +11,8 @@ from models.messages.workspace_events.queries import end_of_next, events_between
 from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.shapes import WorkspaceEventList, event_body
 from models.workspace.feeds.rules import Viewer
-from runtime.database import UnitOfWork, Work
+from runtime.database import UnitOfWork
+from runtime.work import Work
 
 READ_AT_ONCE = 500
 LOOKED_THROUGH = 5_000

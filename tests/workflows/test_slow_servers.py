@@ -1,0 +1,94 @@
+"""Servers that one workspace asks and that do not answer, beside the work of another."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from activities.slot_shares import SlotShares
+from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
+from models.core.work_bounds import RUNNING
+from runtime.families import Family
+from tests.support.client import Client
+from tests.support.endpoint import Endpoint, Serve, once, reply
+from tests.support.engine import KEYS, Engine, graph, node
+from tests.support.patience import eventually
+from tests.support.spaces import Space, make_space
+
+HELD = ACTIVITY_SLOTS // 2 + OVERFLOW_SLOTS
+"""Calls of one workspace that a worker makes at once: its share, and all that overflows."""
+
+
+async def _until_asked(endpoint: Endpoint, count: int) -> None:
+    async def asked() -> bool:
+        return len(endpoint.requests) >= count
+
+    await eventually(asked, f"{count} requests at once")
+
+
+@pytest.mark.takes(seconds=10)
+async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
+    client: Client, space: Space, engine: Engine, serve: Serve
+) -> None:
+    released = asyncio.Event()
+    silent = await serve(once(released, reply(404)))
+    config = {"baseUrl": silent.url, "auth": "none"}
+    body = {"provider": "webdav", "label": "D", "config": config}
+    made = await client.post(f"{space.path}/integrations/connections", json=body)
+    connection = made.json()["data"]["id"]
+    at_once = RUNNING[Family.PROVIDER_CALL]
+    assert at_once > engine.database.connections
+    path = f"{space.path}/integrations/resources/browse"
+    browses = [
+        asyncio.create_task(
+            client.post(path, json={"connectionId": connection, "parentExternalId": f"of {number}"})
+        )
+        for number in range(at_once)
+    ]
+    await _until_asked(silent, at_once)
+    quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    async with asyncio.timeout(10):
+        run = await quiet.run(graph(node("one", "transform", output={})))
+    assert run.status == "succeeded"
+    assert not any(browse.done() for browse in browses)
+    released.set()
+    await asyncio.gather(*browses)
+
+
+@pytest.mark.takes(seconds=20)
+async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_calls(
+    engine: Engine, serve: Serve
+) -> None:
+    released = asyncio.Event()
+    silent, answering = await serve(once(released, reply(200))), await serve(reply(200))
+    calling = await engine.publish(graph(node("call", "http_request", url=silent.url)))
+    runs = [await engine.start(calling.id) for _ in range(HELD + 20)]
+    await _until_asked(silent, HELD)
+    quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    async with asyncio.timeout(10):
+        run = await quiet.run(graph(node("call", "http_request", url=answering.url)))
+    assert run.status == "succeeded"
+    assert len(silent.requests) == HELD
+    released.set()
+    for run_id in runs:
+        ended = await engine.ended(calling.id, run_id)
+        assert (ended.status, ended.node_runs[0].attempt) == ("succeeded", 1)
+
+
+def test_a_workspace_holds_half_of_the_slots_and_each_next_one_half_of_the_rest() -> None:
+    shares, held = SlotShares(16), dict[str, int]()
+    slots = []
+    for workspace in ("first", "second", "third", "first"):
+        while True:
+            slot = shares.slot(workspace)
+            if not slot.__enter__():
+                break
+            slots.append(slot)
+            held[workspace] = held.get(workspace, 0) + 1
+    assert held == {"first": 8, "second": 4, "third": 2}
+    with shares.slot("fourth") as within:
+        assert within
+    for slot in slots:
+        slot.__exit__(None, None, None)
+    with shares.slot("first") as within:
+        assert within
