@@ -2,13 +2,18 @@
 
 import asyncio
 
+import pytest
 from sqlalchemy import func, select
 from sqlmodel import SQLModel
 
 from models.core.base import Id
 from models.messages.jobs.commands import close_job, hold_job
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import Job
+from models.workspace.workspace_exports import commands
+from runtime.database import UnitOfWork
+from runtime.families import Family
 from runtime.outbox import Outbox
 from runtime.schema import table_of
 from tests.support.client import Client
@@ -28,6 +33,24 @@ async def test_an_open_export_answers_every_further_call(client: Client, space: 
     assert sorted(answer.status_code for answer in answers) == [200] * 5 + [202]
     assert len({answer.json()["data"]["id"] for answer in answers}) == 1
     assert await rows_of(space, Job) == await rows_of(space, Outbox) == 1
+
+
+async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exports = f"{space.path}/workspace-exports"
+    first = (await client.post(exports, json={})).json()["data"]["id"]
+    open_job = commands.open_job
+
+    async def end_and_look(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
+        async with space.database.transaction() as other:
+            await close_job(other, Id(first), JobStatus.FAILED)
+        return await open_job(work, workspace_id, family)
+
+    monkeypatch.setattr(commands, "open_job", end_and_look)
+    second = await client.post(exports, json={})
+    assert second.status_code == 202, second.text
+    assert second.json()["data"]["id"] != first
 
 
 async def test_exports_are_listed_newest_first(client: Client, space: Space) -> None:

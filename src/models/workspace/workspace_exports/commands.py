@@ -13,26 +13,29 @@ from models.messages.jobs.rules import OPEN_JOB
 from models.people.workspaces.queries import get_workspace
 from models.people.workspaces.shapes import WorkspaceBody
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError
+from runtime.errors import ConflictError, DeniedError
 from runtime.families import Family
 
 _FAMILY = Family.WORKSPACE_EXPORT
+_TRIES = 5
+"""Looks for the open export: one that was in the way may have ended before it is read."""
 _SLASH = re.compile(r"[/\\]")
 """Characters that would make directories of the name in a file name."""
 
 
 async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> Id:
-    """Accept the job that writes a bundle; its id, or that of the one that is open."""
-    accepted = await accept_job(
-        work,
-        actor,
-        _FAMILY,
-        export_id,
-        actor.workspace_id,
-        summary="Export the workspace",
-    )
-    running = None if accepted else await open_job(work, actor.workspace_id, _FAMILY)
-    return export_id if running is None else running.id
+    """Accept the job that writes a bundle; its id, or that of the one that is open.
+
+    Raises `ConflictError` when exports of others begin and end all the time.
+    """
+    whose, summary = actor.workspace_id, "Export the workspace"
+    for _ in range(_TRIES):
+        if await accept_job(work, actor, _FAMILY, export_id, whose, summary=summary):
+            return export_id
+        running = await open_job(work, whose, _FAMILY)
+        if running is not None:
+            return running.id
+    raise ConflictError("Exports of the workspace begin and end at this moment. Try again.")
 
 
 async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
