@@ -12,7 +12,7 @@ WORKERS ?= 4
 UP ?=
 UV ?= uv
 
-# The sandbox loads a workflow's module for every run; without bytecode it would compile it, too.
+# The sandbox loads a workflow's module for every replay; without bytecode it would compile it, too.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

@@ -41,7 +41,7 @@ from runtime.families import Family, Queue
 from runtime.notifier import Notifier, listen
 from runtime.outbox import Intent
 from runtime.settings import Settings
-from workflows.sandbox import workflow_runner
+from workflows.runners import production_runner
 
 log = structlog.get_logger()
 
@@ -143,7 +143,7 @@ def _workers(
             task_queue=Queue.AUTOMATION,
             workflows=WORKFLOWS,
             activities=activities[Queue.AUTOMATION],
-            workflow_runner=workflow_runner(),
+            workflow_runner=production_runner(),
             build_id=BUILD,
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,

@@ -5,7 +5,7 @@ fire of a schedule all wait this way.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ LONGEST_PAUSE = timedelta(hours=1)
 LONGEST_IN_LINE = timedelta(seconds=10)
 """Between two checks of a run that waits for its turn: its place is counted from then on."""
 
-_WORKFLOWS = {
+_WORKFLOWS: Mapping[Family, str] = {
     Family.AUTOMATION_RUN: "AutomationRun",
     Family.ACTION_RUN: "ActionRun",
     Family.DATA_SOURCE_REFRESH: "DataSourceRefresh",
@@ -88,11 +88,11 @@ async def run_called(
             await transact(CalledRunActivities.close, run)
 
 
-_PARENT_CLOSE = {
+_PARENT_CLOSE: Mapping[bool, workflow.ParentClosePolicy] = {
     False: workflow.ParentClosePolicy.REQUEST_CANCEL,
     True: workflow.ParentClosePolicy.ABANDON,
 }
-_CANCELLATION = {
+_CANCELLATION: Mapping[bool, workflow.ChildWorkflowCancellationType] = {
     False: workflow.ChildWorkflowCancellationType.TRY_CANCEL,
     True: workflow.ChildWorkflowCancellationType.ABANDON,
 }

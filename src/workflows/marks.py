@@ -1,6 +1,8 @@
 """The signs of states in what operators read."""
 
-MARKS = {
+from collections.abc import Mapping
+
+MARKS: Mapping[str, str] = {
     "running": "▶",
     "waiting": "⏸",
     "succeeded": "✔",

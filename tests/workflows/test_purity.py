@@ -34,8 +34,9 @@ EFFECTS = frozenset(
 """Modules that reach the outside, the clock or chance. Workflows themselves may use asyncio, whose
 event loop is Temporal's there."""
 EFFECTIVE_CALLS = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open", "print", "input"})
+CHANGEABLE = (ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Set, ast.SetComp)
 ROOT = Path(workflows.__file__).parent
-NOT_SANDBOXED = {"sandbox.py"}
+NOT_SANDBOXED = {"runners.py"}
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -148,6 +149,49 @@ def test_workflows_name_activities_and_never_make_or_call_them() -> None:
                 assert named is None or is_activity(getattr(named, node.attr)), (
                     f"{where} takes {node.attr}, which is no activity"
                 )
+
+
+def test_workflows_share_nothing_that_changes() -> None:
+    shared = [
+        f"{module}:{line}"
+        for module, tree in modules_of_workflows()
+        for line in changeable_values(tree)
+    ]
+    assert not shared, "runs of a worker would share these"
+
+
+def changeable_values(tree: ast.Module) -> Iterator[int]:
+    """Lines that bind a changeable value for longer than a call, or that bind a global anew."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(lineno=line):
+                yield line
+            case ast.Module(body=body) | ast.ClassDef(body=body):
+                for bound in body:
+                    match bound:
+                        case ast.AnnAssign(annotation=ast.Subscript(value=ast.Name(id="Mapping"))):
+                            pass  # the type checker refuses a change
+                        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+                            if isinstance(value, CHANGEABLE):
+                                yield bound.lineno
+            case ast.Name(id="cache" | "lru_cache", lineno=line):
+                yield line
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("SEEN = {}", [1]),
+        ("class A:\n    seen: list[str] = []", [2]),
+        ("COUNT = 0\ndef count():\n    global COUNT", [3]),
+        ("ROWS = [one for one in others]", [1]),
+        ("@cache\ndef plan(): ...", [1]),
+        ("MARKS: Mapping[str, str] = {}\nNAMES = ('a', 'b')", []),
+        ("def plan():\n    seen = {}", []),
+    ],
+)
+def test_a_shared_value_is_seen(source: str, lines: list[int]) -> None:
+    assert list(changeable_values(ast.parse(source))) == lines
 
 
 def test_what_passes_through_calls_no_clock_and_no_chance(graph: grimp.ImportGraph) -> None:

@@ -15,7 +15,7 @@ from runtime.payload_converter import data_converter
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
-from workflows.sandbox import workflow_runner
+from workflows.runners import sandboxed_runner
 
 HISTORIES = sorted((ROOT / "temporal" / "histories").glob("*.json"))
 OF_THIS_SESSION = 30
@@ -31,7 +31,7 @@ def replayer() -> Replayer:
     """As production runs workflows: sandboxed, with the production data converter."""
     return Replayer(
         workflows=WORKFLOWS,
-        workflow_runner=workflow_runner(),
+        workflow_runner=sandboxed_runner(),
         data_converter=data_converter,
     )
 

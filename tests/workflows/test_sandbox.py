@@ -15,7 +15,7 @@ from temporalio.worker.workflow_sandbox import (
 )
 
 from runtime.payload_converter import data_converter
-from workflows.sandbox import workflow_runner
+from workflows.runners import sandboxed_runner
 
 
 @workflow.defn
@@ -33,7 +33,7 @@ async def test_a_workflow_cannot_look_at_the_clock(temporal: WorkflowEnvironment
         temporal.client,
         task_queue=queue,
         workflows=[LooksAtTheClock],
-        workflow_runner=workflow_runner(),
+        workflow_runner=sandboxed_runner(),
         workflow_failure_exception_types=[RestrictedWorkflowAccessError],
     ):
         with pytest.raises(WorkflowFailureError) as failed:
@@ -43,7 +43,7 @@ async def test_a_workflow_cannot_look_at_the_clock(temporal: WorkflowEnvironment
 
 def test_nothing_is_passed_through_by_name() -> None:
     own = SandboxRestrictions.default.passthrough_modules
-    assert workflow_runner().restrictions.passthrough_modules == own
+    assert sandboxed_runner().restrictions.passthrough_modules == own
 
 
 def test_nothing_that_converts_payloads_asks_what_they_belong_to() -> None:

@@ -17,7 +17,7 @@ from cli.replay.errors import HistoryUnavailableError
 from cli.replay.steps import event_name
 from runtime.families import Queue
 from runtime.payload_converter import data_converter
-from workflows.sandbox import workflow_runner
+from workflows.runners import sandboxed_runner
 
 _ENDS = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: "completed",
@@ -80,14 +80,14 @@ async def replay(history: WorkflowHistory) -> Verdict:
 
 
 async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
-    """Replay as the worker runs workflows: sandboxed, with its data converter."""
+    """Replay in the sandbox, with the worker's data converter."""
     ours = [history for history in histories if not _is_foreign(history)]
     verdicts = [
         verdict(history, Outcome.SKIPPED, FOREIGN) for history in histories if _is_foreign(history)
     ]
     replayer = Replayer(
         workflows=WORKFLOWS,
-        workflow_runner=workflow_runner(),
+        workflow_runner=sandboxed_runner(),
         data_converter=REPLAY_CONVERTER,
         runtime=quiet_runtime(),
         build_id=BUILD_ID,

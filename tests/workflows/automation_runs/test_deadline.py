@@ -23,7 +23,7 @@ from tests.support.postgres import migrated_database
 from tests.support.run_rows import states
 from tests.support.temporal import dev_server
 from tests.support.waits import event
-from workflows.sandbox import workflow_runner
+from workflows.runners import sandboxed_runner
 
 pytestmark = pytest.mark.takes(seconds=20)
 
@@ -103,7 +103,7 @@ async def replays(engine: Engine, run_id: object) -> None:
     handle = engine.client.get_workflow_handle(f"{Family.AUTOMATION_RUN}/{run_id}")
     replayer = Replayer(
         workflows=WORKFLOWS,
-        workflow_runner=workflow_runner(),
+        workflow_runner=sandboxed_runner(),
         data_converter=data_converter,
     )
     await replayer.replay_workflow(await handle.fetch_history())

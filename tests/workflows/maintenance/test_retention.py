@@ -18,7 +18,7 @@ from runtime.families import Queue
 from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import time_skipping_server
 from workflows.maintenance.retention import ROUNDS, Retention
-from workflows.sandbox import workflow_runner
+from workflows.runners import sandboxed_runner
 
 
 @dataclass
@@ -72,7 +72,7 @@ async def sweeping(client: Client) -> AsyncIterator[Sweeping]:
             client,
             task_queue=Queue.AUTOMATION,
             workflows=[Retention],
-            workflow_runner=workflow_runner(),
+            workflow_runner=sandboxed_runner(),
         ),
         Worker(client, task_queue=Queue.BULK, activities=[store.purge, store.remove_orphans]),
     ):
