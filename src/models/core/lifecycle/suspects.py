@@ -74,8 +74,11 @@ async def suspect(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[A
     await work.execute(delete(work_suspect).where(~_is_current(work)))
     for kind, rows in executed:
         columns = kind.table.c
+        # One that was claimed may have been delivered, though its row still stands.
         undelivered = exists().where(
-            outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
+            outbox.c.subject_id == columns.id,
+            outbox.c.intent == Intent.START,
+            outbox.c.attempts == 0,
         )
         first = rows.with_only_columns(columns.id, literal(1), literal(work.now))
         statement = upsert(work_suspect).from_select(

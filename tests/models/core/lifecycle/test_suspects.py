@@ -1,13 +1,17 @@
 """Work that was open when a worker was lost."""
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from cli.families.deliveries import Deliveries
 from models.core.lifecycle.suspects import suspect, suspected
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.tables import delivery
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.lifecycle import JOBS
+from runtime.families import Family
 from runtime.ids import new_id
+from runtime.outbox import outbox
 from tests.support.spaces import Space
 
 
@@ -31,4 +35,19 @@ async def test_a_delivery_that_only_waits_is_no_suspect(space: Space) -> None:
         await suspect(work, [(family.kind, family.rows())])
         suspects = await suspected(work)
     assert executed in suspects
+    assert waiting not in suspects
+
+
+async def test_work_whose_start_was_claimed_is_suspected_though_its_row_still_stands(
+    space: Space,
+) -> None:
+    claimed, waiting = new_id(), new_id()
+    async with space.database.transaction() as work:
+        for job_id in (claimed, waiting):
+            await accept_job(work, space.actor, Family.EXPORT, job_id, space.id, summary="Export")
+        of_claimed = outbox.c.subject_id == claimed
+        await work.execute(update(outbox).where(of_claimed).values(attempts=1))
+        await suspect(work, [(JOBS, select(JOBS.table.c.id))])
+        suspects = await suspected(work)
+    assert claimed in suspects
     assert waiting not in suspects
