@@ -18,21 +18,21 @@ from runtime.ids import parse_id
 
 
 async def notify_assigned(
-    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
 ) -> None:
     """Notify who is in a person field now and was not before; rows that come in tell nobody."""
     keys = [key for key, spec in schema.fields.items() if spec.kind is FieldKind.PERSON]
     if not keys or actor.principal.bulk:
         return
-    assigned = [(one, dict(_added(one, keys))) for one in planned]
+    assigned = [(plan, dict(_added(plan, keys))) for plan in plans]
     # Who takes something on needs nobody to tell them, and costs no statement.
     if not any(people.keys() - {actor.person} for _, people in assigned):
         return
     item_id = await work.scalar(item_of_database(schema.workspace_id, schema.database_id))
     name = await display_name(work, actor.person)
     notices = [
-        ([user_id], _notice(actor, one, item_id, name, key))
-        for one, people in assigned
+        ([user_id], _notice(actor, plan, item_id, name, key))
+        for plan, people in assigned
         for user_id, key in people.items()
     ]
     await notify_each(work, schema.workspace_id, notices)

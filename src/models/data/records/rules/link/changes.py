@@ -34,18 +34,18 @@ class Links:
         for link in self._links.values():
             self._remember(link)
 
-    def replace(self, side: Side, own: Id, others: Sequence[Id], now: int, alone: bool) -> None:
+    def replace(self, side: Side, own: Id, other_ids: Sequence[Id], now: int, alone: bool) -> None:
         """Make a side of one record show exactly these others, in this order.
 
         `alone`: each of them may have one link on its own side, so that an older one ends.
         `now` (milliseconds) places a new link behind the others of the list it appears in.
         """
-        wanted = set(others)
+        wanted = set(other_ids)
         for link in self._of(side, own):
             stays = link.kept and not (side.one and wanted)
             if self._other(link, own) not in wanted and not stays:
                 self._remove(link)
-        for place, other in enumerate(others):
+        for place, other in enumerate(other_ids):
             if alone:
                 self._end_others(side, own, other)
             self._put(side, own, other, place, now)

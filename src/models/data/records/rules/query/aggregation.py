@@ -47,11 +47,11 @@ class Figure:
         return _FIGURES[self.op](value, blank)
 
 
-def read_aggregates(wanted: Sequence[Aggregation], fields: FieldSpecs) -> tuple[Figure, ...]:
+def read_aggregates(aggregates: Sequence[Aggregation], fields: FieldSpecs) -> tuple[Figure, ...]:
     """The figures a client asked for. Raises `ValidationError` at `aggregates.<place>`."""
     figures: dict[str, Figure] = {}
-    for place, one in enumerate(wanted):
-        figure = _figure(one, fields, f"aggregates.{place}")
+    for place, aggregate in enumerate(aggregates):
+        figure = _figure(aggregate, fields, f"aggregates.{place}")
         if figure.name in figures:
             raise ValidationError.at(
                 f"aggregates.{place}.as", f"{figure.name} is the name of an earlier aggregate"

@@ -74,10 +74,12 @@ class Level:
 
 
 def read_groups(
-    wanted: Sequence[GroupBy], fields: FieldSpecs, timezone: str | None
+    group_by: Sequence[GroupBy], fields: FieldSpecs, timezone: str | None
 ) -> tuple[Level, ...]:
     """The levels a client asked for. Raises `ValidationError` at `groupBy.<place>`."""
-    levels = [_level(one, fields, timezone, f"groupBy.{place}") for place, one in enumerate(wanted)]
+    levels = [
+        _level(one, fields, timezone, f"groupBy.{place}") for place, one in enumerate(group_by)
+    ]
     if len({level.field.key for level in levels}) < len(levels):
         raise ValidationError.at("groupBy.1.field", "is the field of the first level")
     return tuple(levels)

@@ -29,10 +29,10 @@ def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
     return memory.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
 
 
-def leaf_holds(leaf: Leaf, stored: Any) -> bool:
+def leaf_holds(leaf: Leaf, stored_value: Any) -> bool:
     """True when a stored value meets a condition of its field; a value of another form is empty."""
     form = value_form(leaf.field)
-    value = _typed(form, stored)
+    value = _typed(form, stored_value)
     if value is None and form is ValueForm.RECORDS:
         value = []
     elif value is None and form is ValueForm.BOOLEAN and isinstance(leaf.condition, In):
@@ -40,9 +40,9 @@ def leaf_holds(leaf: Leaf, stored: Any) -> bool:
     return meets(_bound(form, leaf.condition), value)
 
 
-def has_form(field: FieldSpec, stored: Any) -> bool:
+def has_form(field: FieldSpec, stored_value: Any) -> bool:
     """True when a stored value has the form of its field; an absent value has every form."""
-    return stored is None or _typed(value_form(field), stored) is not None
+    return stored_value is None or _typed(value_form(field), stored_value) is not None
 
 
 def _typed(form: ValueForm, stored: Any) -> Any:
