@@ -68,7 +68,7 @@ async def preview_conversion(
 
     Raises what `accept_conversion` raises.
     """
-    spec, target, shown = await _planned(work, actor, database_id, field_id, body)
+    spec, target, shape = await _planned(work, actor, database_id, field_id, body)
     source = Source(actor.workspace_id, database_id, spec.key)
     rows = await first_values(work, source, MAX_EXAMINED)
     converter = Converter(spec, target, new_id, grows=_grows(target, body))
@@ -76,13 +76,13 @@ async def preview_conversion(
     pairs = list(zip(rows, values, strict=True))
     # Lost values first: they are what a preview is for.
     pairs.sort(key=lambda pair: pair[1] is not None)
-    lost = sum(value is None for value in values)
+    lost_count = sum(value is None for value in values)
     return ConversionPreview(
-        field=_as_it_would_be(shown, converter.with_default()),
+        field=_as_it_would_be(shape, converter.with_default()),
         total=await number_of_values(work, source),
         examined=len(rows),
-        convertible=len(rows) - lost,
-        lost=lost,
+        convertible=len(rows) - lost_count,
+        lost=lost_count,
         samples=[
             ConversionSample(record_id=row.id, from_=row.value, to=value)
             for row, value in pairs[:MAX_SAMPLES]
@@ -130,7 +130,7 @@ async def conversion_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    done = await succeeded_job(
+    job = await succeeded_job(
         work,
         actor.workspace_id,
         Family.FIELD_CONVERSION,
@@ -138,10 +138,10 @@ async def conversion_outcome(
         failed="The conversion was ended; the field is as it was.",
         in_progress=_STILL_CONVERTING if last else None,
     )
-    if done is None:
+    if job is None:
         return None
     field = await get_field(work, actor.workspace_id, database_id, field_id)
-    return ConvertedField(field=field, **(done.result or {}))
+    return ConvertedField(field=field, **(job.result or {}))
 
 
 _STILL_CONVERTING = (
@@ -168,18 +168,18 @@ async def _planned(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
 ) -> tuple[FieldSpec, FieldSpec, FieldShape]:
     """The field as it is, the field it becomes, and its present shape."""
-    expected = None
+    expected_updated_at = None
     if body.expected_updated_at is not None:
         try:
-            expected = truncate(moment(body.expected_updated_at))
+            expected_updated_at = truncate(moment(body.expected_updated_at))
         except InvalidValueError as problem:
             raise ValidationError.at("expectedUpdatedAt", str(problem)) from problem
     schema = await load_schema(work, actor.workspace_id, database_id)
     spec = held_field(schema, field_id)
-    shown = await expect(work, actor, database_id, field_id, expected)
+    shape = await expect(work, actor, database_id, field_id, expected_updated_at)
     target = plan_conversion(spec, body, new_id)
     await check_change(work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor)
-    return spec, target, shown
+    return spec, target, shape
 
 
 def _grows(target: FieldSpec, body: ConvertField) -> bool:
@@ -199,20 +199,20 @@ def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
     )
 
 
-async def convert_chunk(work: UnitOfWork, found: JobRow) -> JsonObject | None:
+async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """One step of the job: convert the values of more records, or apply all of them.
 
     Gives the progress from which the next step continues, None after the last. Raises
     `ConflictError` when the field was changed since the conversion was accepted.
     """
-    progress: JsonObject = found.progress
+    progress: JsonObject = job.progress
     if progress.get("read"):
-        return await _finish(work, found)
-    source, converter = await _resumed(work, found)
+        return await _finish(work, job)
+    source, converter = await _resumed(work, job)
     after = progress.get("after")
     rows = await values_after(work, source, None if after is None else Id(after))
     filled = [row for row in rows if row.value is not None]
-    await stage_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
+    await stage_values(work, source, job.id, filled, converter.convert(r.value for r in filled))
     state = {"options": described(converter.to_spec)["options"]}
     if len(rows) < CHUNK:
         await analyze_staged(work)
@@ -261,8 +261,8 @@ async def _resumed(work: UnitOfWork, found: JobRow) -> tuple[Source, Converter]:
     return Source(found.workspace_id, database_id, spec.key), converter
 
 
-async def conversion_result(work: UnitOfWork, found: JobRow) -> JsonObject:
+async def conversion_result(work: UnitOfWork, job: JobRow) -> JsonObject:
     """The numbers of values that were converted and that were lost."""
-    done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
-    counts: JsonObject = done.progress
+    current_job = await find_job(work, job.workspace_id, Family.FIELD_CONVERSION, job.id)
+    counts: JsonObject = current_job.progress
     return counts

@@ -145,15 +145,15 @@ def compile_formula(
     Raises `InvalidValueError` with the sentence that says what is wrong.
     """
     _refuse_questions(expression)
-    written = dotted(expression, "record", _spelled)
-    keys = selections(written, "record")
+    source = dotted(expression, "record", _spelled)
+    keys = selections(source, "record")
     if keys is None:
         raise InvalidValueError("must name each field it reads, as record.<key>")
     inputs = tuple(_input(fields, key) for key in sorted(keys))
     try:
-        return _compiled(written, inputs, result)
+        return _compiled(source, inputs, result)
     except InvalidValueError as problem:
-        raise InvalidValueError(f"{problem}{_bare_field(written, fields)}") from None
+        raise InvalidValueError(f"{problem}{_bare_field(source, fields)}") from None
 
 
 def _bare_field(text_: str, fields: FieldSpecs) -> str:

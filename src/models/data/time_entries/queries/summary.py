@@ -69,26 +69,26 @@ async def summarize(
     work: UnitOfWork,
     actor: Actor,
     page: PageRequest,
-    wanted: EntryFilter,
-    asked: Asked,
+    entry_filter: EntryFilter,
+    request: Asked,
 ) -> TimeEntrySummary:
     """The time of the entries that the actor sees, day by day newest first, else longest first."""
-    group_by, zone = asked.group_by, asked.zone
-    spans = _days(asked)
-    sums = _sums(_counted(actor, wanted, spans, work.now), group_by)
+    group_by, zone = request.group_by, request.zone
+    spans = _days(request)
+    sums = _sums(_counted(actor, entry_filter, spans, work.now), group_by)
     order = (*(() if group_by is SummaryGroup.DAY else ("duration_ms",)), *_KEYS[group_by])
     columns = [sums.c[name] for name in order]
-    shown = await page.descending(work, _named(sums, group_by), *columns, of=_Sums)
-    totals = shown.items[0] if shown.items else None
+    result = await page.descending(work, _named(sums, group_by), *columns, of=_Sums)
+    totals = result.items[0] if result.items else None
     return TimeEntrySummary(
         group_by=group_by,
         timezone=zone.key,
-        first_day=asked.first.isoformat(),
-        last_day=asked.last.isoformat(),
-        groups=[SummaryRow.model_validate({**_NOTHING, **columns_of(row)}) for row in shown.items],
+        first_day=request.first.isoformat(),
+        last_day=request.last.isoformat(),
+        groups=[SummaryRow.model_validate({**_NOTHING, **columns_of(row)}) for row in result.items],
         total_duration_ms=0 if totals is None else totals.total_duration_ms,
         total_open_ms=0 if totals is None else totals.total_open_ms,
-        cursor=shown.cursor,
+        cursor=result.cursor,
         server_time=work.now,
     )
 
@@ -117,9 +117,9 @@ def _days(asked: Asked) -> FromClause:
     )
 
 
-def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
+def _counted(actor: Actor, entry_filter: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
     """The time that each entry took of each span, in milliseconds."""
-    whole = span(spans.c.begins, spans.c.ends)
+    day_span = span(spans.c.begins, spans.c.ends)
     took = worked(now)
     stop = func.coalesce(_entry.ended_at, _entry.paused_at, literal(now, Timestamp))
     return (
@@ -128,7 +128,7 @@ def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime
             *(_entry.target_title_snapshot, _entry.field_label_snapshot, _entry.started_at),
             (_entry.status == EntryStatus.COMPLETED).label("completed"),
             spans.c.day,
-            milliseconds_of(in_common(took, whole)).label("ms"),
+            milliseconds_of(in_common(took, day_span)).label("ms"),
         )
         .select_from(time_entry)
         .join(spans, (_entry.started_at < spans.c.ends) & (stop > spans.c.begins))
@@ -136,7 +136,7 @@ def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime
             _entry.workspace_id == actor.workspace_id,
             _entry.status != EntryStatus.DISCARDED,
             sees(actor),
-            *wanted.conditions,
+            *entry_filter.conditions,
         )
         .subquery("counted")
     )

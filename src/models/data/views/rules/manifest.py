@@ -47,16 +47,16 @@ def read_manifest(
 
     Raises `ValidationError` with every problem at its place below `path`.
     """
-    given: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    content: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
     problems = [
         Detail(f"{path}.{problem.path}" if problem.path else path, problem.message)
-        for problem in _problems(kind, manifest, given, fields, now)
+        for problem in _problems(kind, manifest, content, fields, now)
     ]
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
-    return given
+    return content
 
 
 def _problems(
