@@ -26,7 +26,6 @@ REMAINING = {
     "activities": 133,
     "api": 59,
     "models/automation": 103,
-    "models/content": 50,
     "models/core": 3,
     "models/data": 3,
     "models/messages": 21,
