@@ -28,7 +28,7 @@ REMAINING = {
     "models/automation": 103,
     "models/data": 3,
     "models/messages": 21,
-    "models/people": 27,
+    "models/people": 3,
     "models/sources": 97,
     "models/workspace": 100,
     "workflows": 2,

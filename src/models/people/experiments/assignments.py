@@ -147,8 +147,10 @@ async def draw_all(
     """Draw the caller's variants of these experiments, as far as they run or have a winner."""
     asked = {"every": flags is None, "flags": list(flags or ()), "ids": list(ids)}
     rows = await _LIVE.rows(work, {"now": work.now, **asked})
-    drawn = [_draw(row, caller, runs=row.runs) for row in rows]
-    audiences = {one.row.audience for one in drawn if isinstance(one, Drawn)} - {EVERYBODY}
+    outcomes = [_draw(row, caller, runs=row.runs) for row in rows]
+    audiences = {outcome.row.audience for outcome in outcomes if isinstance(outcome, Drawn)} - {
+        EVERYBODY
+    }
     belongs = {EVERYBODY}
     if audiences:
         belongs |= await segments_of(
@@ -159,10 +161,10 @@ async def draw_all(
             attributes=caller.attributes,
         )
     return [
-        LeftOut(one.row, IgnoredBecause.NOT_IN_AUDIENCE)
-        if isinstance(one, Drawn) and one.row.audience not in belongs
-        else one
-        for one in drawn
+        LeftOut(outcome.row, IgnoredBecause.NOT_IN_AUDIENCE)
+        if isinstance(outcome, Drawn) and outcome.row.audience not in belongs
+        else outcome
+        for outcome in outcomes
     ]
 
 
