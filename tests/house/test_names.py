@@ -27,7 +27,6 @@ REMAINING = {
     "api": 59,
     "models/automation": 103,
     "models/data": 3,
-    "models/messages": 21,
     "models/people": 3,
     "models/sources": 97,
     "models/workspace": 100,
