@@ -41,8 +41,8 @@ async def recompute(
 ) -> None:
     """Bring what follows from these records up to date, here and in records linked to them.
 
-    `changed_keys` are those of the fields that were written, relations and what every change
-    moves included; None means all of them, as for a record that is new, in the trash or back from
+    `changed_keys` name the fields that were written, relations and what every change moves
+    included; None means all of them, as for a record that is new, in the trash or back from
     it. Raises ValidationError for a formula that goes over the limit of an evaluation.
     """
     if not record_ids or not any(spec.relation or spec.derived for spec in schema.fields.values()):

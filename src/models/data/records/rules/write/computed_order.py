@@ -58,8 +58,8 @@ def stale_after(
 ) -> list[FieldSpec]:
     """The computed fields of a record to compute after these changes, in that order.
 
-    `changed_keys` are those of written fields, None all of them; `stale` are computed fields that
-    are known to need it.
+    `changed_keys` name the written fields, None all of them; `stale` are computed fields that are
+    known to need it.
     """
     touched = {*(fields if changed_keys is None else changed_keys), *stale}
     specs = [

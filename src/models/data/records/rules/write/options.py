@@ -19,7 +19,7 @@ MAX_OPTION_NAME = 100
 class Growth:
     """The schema with new options, the written values with keys in place of names.
 
-    `keys` are those of the fields that got options.
+    `keys` name the fields that got options.
     """
 
     schema: Schema
