@@ -95,11 +95,13 @@ async def notify_of_comment(
     await notify(work, actor.workspace_id, await _authors(work, comment), notice)
 
 
-async def _authors(work: UnitOfWork, made: SurfaceComment) -> set[Id]:
-    thread = made.parent_comment_id
+async def _authors(work: UnitOfWork, comment: SurfaceComment) -> set[Id]:
+    thread = comment.parent_comment_id
     statement = (
         select(_comment.author_user_id)
-        .where(_comment.workspace_id == made.workspace_id, _comment.surface_id == made.surface_id)
+        .where(
+            _comment.workspace_id == comment.workspace_id, _comment.surface_id == comment.surface_id
+        )
         .order_by(_comment.created_at.desc())
         .limit(MOST_TOLD)
     )

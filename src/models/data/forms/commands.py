@@ -197,7 +197,7 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
 
 
 async def _emit(
-    work: UnitOfWork, row: PublicFormRow, made: RecordDetail, submission_id: Id
+    work: UnitOfWork, row: PublicFormRow, new_record: RecordDetail, submission_id: Id
 ) -> None:
     """Emit the event for the automations that subscribe to the form."""
     submission = {
@@ -206,7 +206,7 @@ async def _emit(
         "formItemId": str(row.item_id),
         "submittedAt": wire_timestamp(work.now),
     }
-    payload = {"record": made.to_json(), "submission": submission}
+    payload = {"record": new_record.to_json(), "submission": submission}
     kind = EventKind.FORM_SUBMITTED
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
@@ -234,8 +234,8 @@ def _changes(body: UpdateForm) -> dict[str, Any]:
     }
 
 
-def _stored(asked: list[FormField]) -> list[JsonObject]:
-    return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in asked]
+def _stored(form_fields: list[FormField]) -> list[JsonObject]:
+    return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in form_fields]
 
 
 def _read(config: JsonObject, path: str) -> CreateForm:

@@ -100,9 +100,9 @@ async def delete_comment(
     return comment_detail(await _change(work, actor, place, gone))
 
 
-def _check_own(actor: Actor, placement: Placement | None, held: RecordComment) -> None:
+def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment) -> None:
     level = Level.NONE if placement is None else level_on(placement, actor.role)
-    if held.author_user_id != actor.user_id and level < Level.MANAGE:
+    if comment.author_user_id != actor.user_id and level < Level.MANAGE:
         raise DeniedError("This needs to be your own comment, or manage access to the database.")
 
 

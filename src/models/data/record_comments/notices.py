@@ -53,23 +53,23 @@ async def notify_of_mentions(work: UnitOfWork, actor: Actor, comment: RecordComm
         await notify_each(work, actor.workspace_id, [(comment.mentions, notice)])
 
 
-def _mention(actor: Actor, made: RecordComment, subject: RecordSubject, name: str) -> Notice:
+def _mention(actor: Actor, comment: RecordComment, subject: RecordSubject, name: str) -> Notice:
     title = f"{name} mentioned you on “{subject.title}”"
-    return _notice(actor, made, subject, NotificationKind.MENTION, title)
+    return _notice(actor, comment, subject, NotificationKind.MENTION, title)
 
 
 def _notice(
-    actor: Actor, made: RecordComment, subject: RecordSubject, kind: NotificationKind, title: str
+    actor: Actor, comment: RecordComment, subject: RecordSubject, kind: NotificationKind, title: str
 ) -> Notice:
     return Notice(
         kind=kind,
         title=about(title),
-        body=made.body,
+        body=comment.body,
         item_id=subject.item_id,
-        record_id=made.record_id,
+        record_id=comment.record_id,
         actor_user_id=actor.person,
-        data={"commentId": str(made.id)},
-        key=f"{kind}/record-comment/{made.id}",
+        data={"commentId": str(comment.id)},
+        key=f"{kind}/record-comment/{comment.id}",
     )
 
 

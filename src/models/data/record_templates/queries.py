@@ -59,13 +59,13 @@ class _PrefillRow(Protocol):
 
 
 async def _prefilling(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, wanted: ColumnElement[bool]
+    work: UnitOfWork, workspace_id: Id, database_id: Id, condition: ColumnElement[bool]
 ) -> Sequence[_PrefillRow]:
     return await work.rows(
         select(record_template, _FILLED).where(
             record_template.c.workspace_id == workspace_id,
             record_template.c.database_id == database_id,
-            wanted,
+            condition,
         ),
         of=_PrefillRow,
     )

@@ -92,14 +92,14 @@ def any_automation(workspace_id: Id) -> Actor:
 
 
 def _change(
-    actor: Actor, schema: Schema, one: Planned, now: RecordDetail, past: RecordDetail | None
+    actor: Actor, schema: Schema, plan: Planned, now: RecordDetail, past: RecordDetail | None
 ) -> JsonObject:
     record = now.to_json()
     before = None
-    if past is not None and _was_there(one):
-        before = _as_it_was(schema, one, past)
+    if past is not None and _was_there(plan):
+        before = _as_it_was(schema, plan, past)
     computed = [key for key, spec in schema.fields.items() if spec.computed]
-    keys = set(one.changed_keys)
+    keys = set(plan.changed_keys)
     if before is not None:
         keys.update(differing(before, record, computed))
     return {
@@ -111,13 +111,13 @@ def _change(
             "userId": None if actor.person is None else str(actor.person),
             "runId": None if actor.principal.run_id is None else str(actor.principal.run_id),
         },
-        "gone": one.kind is ChangeKind.DELETED,
+        "gone": plan.kind is ChangeKind.DELETED,
         "system": _is_system(actor),
     }
 
 
-def _was_there(one: Planned) -> bool:
-    return one.before is not None and one.before.deleted_at is None
+def _was_there(plan: Planned) -> bool:
+    return plan.before is not None and plan.before.deleted_at is None
 
 
 def _as_it_was(schema: Schema, plan: Planned, past: RecordDetail) -> JsonObject:

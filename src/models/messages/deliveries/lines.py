@@ -55,15 +55,15 @@ async def record_answer(work: UnitOfWork, delivery_row: DeliveryRow, answer: Ans
         await work.execute(update(delivery_line).where(condition).values(**asdict(after)))
 
 
-async def _release(work: UnitOfWork, held: DeliveryRow) -> None:
+async def _release(work: UnitOfWork, delivery_row: DeliveryRow) -> None:
     """Let those go that failed while their receiver did, in their order."""
     waiting = (
         select(delivery.c.id)
         .where(
             WAITING,
-            delivery.c.workspace_id == held.workspace_id,
-            delivery.c.channel == held.channel,
-            delivery.c.target_id == held.target_id,
+            delivery.c.workspace_id == delivery_row.workspace_id,
+            delivery.c.channel == delivery_row.channel,
+            delivery.c.target_id == delivery_row.target_id,
             delivery.c.next_attempt_at > work.now,
             delivery.c.attempts <= MOST_RELEASED,
         )

@@ -179,14 +179,14 @@ def _draw(row: LiveRow, caller: Caller, *, runs: bool) -> Drawn | LeftOut:
     return Drawn(row, unit, variants[chosen], runs)
 
 
-def _assignment(drawn: Drawn) -> Assignment:
-    row = drawn.row
+def _assignment(outcome: Drawn) -> Assignment:
+    row = outcome.row
     return Assignment(
         experiment_id=row.id,
         flag_key=row.flag_key,
         target_type=TargetType(row.target_type),
         target_key=row.target_key,
         assignment_unit=AssignmentUnit(row.assignment_unit),
-        variant_id=drawn.variant.id,
-        label=drawn.variant.label,
+        variant_id=outcome.variant.id,
+        label=outcome.variant.label,
     )

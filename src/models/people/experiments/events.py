@@ -82,23 +82,23 @@ def _names(event: ExperimentEvent, row: LiveRow) -> bool:
     return event.flag_key == row.flag_key
 
 
-def _means(event: ExperimentEvent, one: Drawn | LeftOut) -> str | None:
+def _means(event: ExperimentEvent, draw: Drawn | LeftOut) -> str | None:
     """The role of an event in the experiment it names; None when it has none."""
     if event.event == EXPOSURE:
         return EXPOSURE
-    if event.event in {CONVERSION, one.row.primary_metric}:
+    if event.event in {CONVERSION, draw.row.primary_metric}:
         return CONVERSION
-    return ERROR if event.event in {ERROR, one.row.guardrail_metric} else None
+    return ERROR if event.event in {ERROR, draw.row.guardrail_metric} else None
 
 
-async def _count(work: UnitOfWork, drawn: Drawn, kind: str) -> bool:
+async def _count(work: UnitOfWork, draw: Drawn, kind: str) -> bool:
     """Count an event of a unit; False when the unit has not met its variant."""
     key = {
-        "experiment_id": drawn.row.id,
-        "unit": hashlib.sha256(drawn.unit.encode()).digest(),
+        "experiment_id": draw.row.id,
+        "unit": hashlib.sha256(draw.unit.encode()).digest(),
     }
     if kind == EXPOSURE:
-        values = {**key, "variant": drawn.variant.id, "exposed_at": work.now}
+        values = {**key, "variant": draw.variant.id, "exposed_at": work.now}
         await work.execute(upsert(experiment_unit).values(values).on_conflict_do_nothing())
         return True
     column = _unit.converted_at if kind == CONVERSION else _unit.failed_at

@@ -92,10 +92,10 @@ async def update_block(
     surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     surface = SurfaceKind(surface_row.kind)
     row = await find_block(work, actor, surface_id, block_id)
-    moved = await _destination(work, actor, row, body)
-    await _check_nesting(work, actor, surface, row, body, moved)
+    destination = await _destination(work, actor, row, body)
+    await _check_nesting(work, actor, surface, row, body, destination)
     values = {
-        **_moved(body, moved),
+        **_moved(body, destination),
         **_framed(surface, row, body),
         **_rewritten(surface, row, body),
     }
@@ -216,33 +216,35 @@ async def _check_nesting(
     surface: SurfaceKind,
     row: BlockRow,
     body: UpdateBlock,
-    moved: Place | None,
+    destination: Place | None,
 ) -> None:
     """A block of this kind may stand where it is going, and hold what is nested in it."""
     kind = body.kind or row.kind
-    if moved is None and kind == row.kind:
+    if destination is None and kind == row.kind:
         return
-    around = await work.rows(
+    entries = await work.rows(
         select(block.c.kind, block.c.id).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == row.surface_id,
             (block.c.id == row.parent_block_id) | (block.c.parent_block_id == row.id),
         )
     )
-    parent = next((one.kind for one in around if one.id == row.parent_block_id), None)
-    problem = kind_problem(surface, parent if moved is None else moved.parent_kind, kind)
+    parent = next((entry.kind for entry in entries if entry.id == row.parent_block_id), None)
+    problem = kind_problem(
+        surface, parent if destination is None else destination.parent_kind, kind
+    )
     if problem is not None:
         where = "parentBlockId" if kind == row.kind else "kind"
         raise ValidationError.at(where, problem)
-    for inner in {one.kind for one in around if one.id != row.parent_block_id}:
+    for inner in {entry.kind for entry in entries if entry.id != row.parent_block_id}:
         if not may_hold(surface, kind, inner):
             raise ValidationError.at("kind", f"cannot hold the {inner} that is nested in it")
 
 
-def _moved(body: UpdateBlock, moved: Place | None) -> dict[str, Any]:
+def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if moved is not None:
-        values = {"parent_block_id": moved.parent_block_id, "position": moved.last + 1}
+    if destination is not None:
+        values = {"parent_block_id": destination.parent_block_id, "position": destination.last + 1}
     if body.order is not None:
         values["position"] = body.order
     return values

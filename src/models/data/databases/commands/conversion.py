@@ -187,10 +187,10 @@ def _grows(target: FieldSpec, body: ConvertField) -> bool:
     return body.options is None or target.settings.get("allowCreate") is True
 
 
-def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
+def _as_it_would_be(shape: FieldShape, target: FieldSpec) -> FieldShape:
     return FieldShape.model_validate(
         {
-            **shown.model_dump(),
+            **shape.model_dump(),
             "kind": target.kind,
             "settings": target.settings,
             "options": [option.wire() for option in target.options],
@@ -220,45 +220,45 @@ async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     return {**state, "after": str(rows[-1].id)}
 
 
-async def _finish(work: UnitOfWork, found: JobRow) -> JsonObject | None:
+async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Convert what was written meanwhile, and apply everything while nobody can write."""
-    database_id = Id(found.input["databaseId"])
-    await own_fields(work, found.workspace_id)
+    database_id = Id(job.input["databaseId"])
+    await own_fields(work, job.workspace_id)
     await own_schema(work, database_id)
-    source, converter = await _resumed(work, found)
-    rows = await unstaged_values(work, source, found.id)
+    source, converter = await _resumed(work, job)
+    rows = await unstaged_values(work, source, job.id)
     behind = rows[:CHUNK]
-    await stage_values(work, source, found.id, behind, converter.convert(r.value for r in behind))
+    await stage_values(work, source, job.id, behind, converter.convert(r.value for r in behind))
     if len(rows) > CHUNK:
-        return {**found.progress, "options": described(converter.to_spec)["options"]}
+        return {**job.progress, "options": described(converter.to_spec)["options"]}
     changed = converter.with_default()
-    await write_derived(work, found.workspace_id, FieldRef(database_id, source.key), changed)
-    await write_field(work, found.workspace_id, changed, values_change=True)
-    await write_database(work, found.workspace_id, database_id)
+    await write_derived(work, job.workspace_id, FieldRef(database_id, source.key), changed)
+    await write_field(work, job.workspace_id, changed, values_change=True)
+    await write_database(work, job.workspace_id, database_id)
     await remove_invalid_usages(
-        work, await load_schema(work, found.workspace_id, database_id), source.key
+        work, await load_schema(work, job.workspace_id, database_id), source.key
     )
-    converted, lost = await count_staged(work, source, found.id)
-    await record_progress(work, found.id, {"converted": converted, "lost": lost})
-    await apply_staged(work, source, found.id)
-    while not await delete_staged(work, found.workspace_id, found.id):
+    converted, lost = await count_staged(work, source, job.id)
+    await record_progress(work, job.id, {"converted": converted, "lost": lost})
+    await apply_staged(work, source, job.id)
+    while not await delete_staged(work, job.workspace_id, job.id):
         pass
     ref = FieldRef(database_id, source.key)
-    await recompute_dependents(work, found.workspace_id, ref, found.actor_user_id)
+    await recompute_dependents(work, job.workspace_id, ref, job.actor_user_id)
     return None
 
 
-async def _resumed(work: UnitOfWork, found: JobRow) -> tuple[Source, Converter]:
+async def _resumed(work: UnitOfWork, job: JobRow) -> tuple[Source, Converter]:
     """The values of the field, and its converter in the state the last step stored."""
-    database_id = Id(found.input["databaseId"])
-    schema = await load_schema(work, found.workspace_id, database_id)
-    spec = held_field(schema, found.subject_id)
-    if not is_unchanged(spec, found.input["from"]):
+    database_id = Id(job.input["databaseId"])
+    schema = await load_schema(work, job.workspace_id, database_id)
+    spec = held_field(schema, job.subject_id)
+    if not is_unchanged(spec, job.input["from"]):
         raise ConflictError("The field was changed while it was being converted.")
-    target = {**found.input["to"], **found.progress}
+    target = {**job.input["to"], **job.progress}
     kept = {name: target[name] for name in ("kind", "settings", "options")}
-    converter = Converter(spec, with_described(spec, kept), new_id, grows=found.input["grows"])
-    return Source(found.workspace_id, database_id, spec.key), converter
+    converter = Converter(spec, with_described(spec, kept), new_id, grows=job.input["grows"])
+    return Source(job.workspace_id, database_id, spec.key), converter
 
 
 async def conversion_result(work: UnitOfWork, job: JobRow) -> JsonObject:

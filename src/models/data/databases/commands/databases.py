@@ -125,16 +125,16 @@ def _item_columns(body: UpdateDatabase) -> JsonObject:
 
 
 async def _layout(
-    work: UnitOfWork, actor: Actor, held: DatabaseRow, body: ChangeRecordLayout
+    work: UnitOfWork, actor: Actor, row: DatabaseRow, body: ChangeRecordLayout
 ) -> JsonObject:
     """The layout a body asks for, checked against the present fields and views."""
-    fields = (await load_schema(work, actor.workspace_id, held.id)).fields
+    fields = (await load_schema(work, actor.workspace_id, row.id)).fields
     for key, shown in (body.relation_views or {}).items():
         if shown.default_view_id is not None and key in fields and fields[key].relation:
             await get_view(work, actor, fields[key].target_id, shown.default_view_id)
-    if body.version not in {None, held.record_layout["version"]}:
+    if body.version not in {None, row.record_layout["version"]}:
         raise ConflictError("The layout was changed since it was read. Read it again.")
-    layout = changed_layout(held.record_layout, body)
+    layout = changed_layout(row.record_layout, body)
     refuse(layout_problems(layout, fields, "recordLayout"))
     return layout
 
@@ -149,9 +149,9 @@ async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Da
     return deleted
 
 
-def _settings(given: JsonObject | None) -> JsonObject:
+def _settings(settings: JsonObject | None) -> JsonObject:
     try:
-        check_storable(given or {}, MAX_SETTINGS_DEPTH)
+        check_storable(settings or {}, MAX_SETTINGS_DEPTH)
     except InvalidValueError as problem:
         raise ValidationError.at("settings", str(problem)) from problem
-    return given or {}
+    return settings or {}

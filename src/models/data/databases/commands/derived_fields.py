@@ -91,11 +91,9 @@ async def refuse_dependents(
     work: UnitOfWork, actor: Actor, catalog: Catalog, refs: Collection[FieldRef]
 ) -> None:
     """Raise `ConflictError` while other fields are derived from those to be removed."""
-    dependent_refs = {dependent for ref in refs for dependent in dependents(catalog, ref)} - set(
-        refs
-    )
-    if dependent_refs:
-        named = await _named(work, actor, catalog, dependent_refs)
+    derived_refs = {derived for ref in refs for derived in dependents(catalog, ref)} - set(refs)
+    if derived_refs:
+        named = await _named(work, actor, catalog, derived_refs)
         raise ConflictError(f"Other fields follow from it: {named}. Change or delete them first.")
 
 

@@ -59,33 +59,35 @@ async def add_fields(
 
 
 def _button_problems(
-    added: Sequence[FieldSpec], fields: FieldSpecs, path_of: Callable[[str], str]
+    specs: Sequence[FieldSpec], fields: FieldSpecs, path_of: Callable[[str], str]
 ) -> Iterator[Detail]:
     hints = FieldHints(fields)
-    for spec in added:
+    for spec in specs:
         for problem in button_problems(spec, fields, hints):
             yield Detail(f"{path_of(spec.key)}{problem.path}", problem.message)
 
 
 def _completed(
-    database_id: Id, added: Sequence[FieldSpec], pairs: Pairs, found: DerivedFields
+    database_id: Id, specs: Sequence[FieldSpec], pairs: Pairs, derived: DerivedFields
 ) -> list[FieldSpec]:
     """The added fields: relations with their inverse, derived ones with their result kind."""
-    known = {ref.key: spec for ref, spec in found.fields.items() if ref.database_id == database_id}
+    known = {
+        ref.key: spec for ref, spec in derived.fields.items() if ref.database_id == database_id
+    }
     known |= {relation.key: relation for relation in pairs.relations}
-    return [known.get(spec.key, spec) for spec in added]
+    return [known.get(spec.key, spec) for spec in specs]
 
 
 def _problems(
     database_id: Id,
-    added: Sequence[FieldSpec],
+    specs: Sequence[FieldSpec],
     pairs: Pairs,
     found: DerivedFields,
     path_of: Callable[[str], str],
 ) -> list[Detail]:
     """The problems of the added fields; problems of other fields are not for this request."""
     problems = []
-    for spec in added:
+    for spec in specs:
         derived = found.problems.get(FieldRef(database_id, spec.key))
         problem = pairs.problems.get(spec.key) or derived
         if problem is not None:

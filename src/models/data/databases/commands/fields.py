@@ -163,18 +163,20 @@ async def _lock_and_load(work: UnitOfWork, actor: Actor, database_id: Id) -> Sch
     return await load_schema(work, actor.workspace_id, database_id)
 
 
-def _planned(known: FieldSpecs, body: CreateField, removed: Collection[str]) -> FieldSpec:
-    if len(known) >= MAX_FIELDS:
+def _planned(
+    present_fields: FieldSpecs, body: CreateField, taken_keys: Collection[str]
+) -> FieldSpec:
+    if len(present_fields) >= MAX_FIELDS:
         raise ConflictError(f"A database has at most {MAX_FIELDS} fields. Delete one first.")
-    if body.key in known:
+    if body.key in present_fields:
         raise ConflictError(f"The key {body.key} is in use. Choose another key.")
-    if body.key in removed:
+    if body.key in taken_keys:
         raise ConflictError(
             f"The values of a removed field are still being taken out of the key {body.key}."
             " Choose another key, or try again later."
         )
-    position = 1 + max(spec.position for spec in known.values())
-    return plan_field(body, new_id, {*known, *removed}, position)
+    position = 1 + max(spec.position for spec in present_fields.values())
+    return plan_field(body, new_id, {*present_fields, *taken_keys}, position)
 
 
 def _inverse(fields: FieldSpecs, relation: FieldSpec) -> FieldSpec:

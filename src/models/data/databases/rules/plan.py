@@ -198,22 +198,22 @@ class _Planner:
         self.problems.extend(read.problems)
         return read.settings
 
-    def _changed_settings(self, changed: FieldSpec, given: JsonObject | None) -> JsonObject:
-        before = changed.settings
+    def _changed_settings(self, new_spec: FieldSpec, given: JsonObject | None) -> JsonObject:
+        before = new_spec.settings
         settings = before if given is None else given
-        if changed.relation:
+        if new_spec.relation:
             settings = self._same_relation(before, settings)
-        read = read_settings(changed.kind, settings, changed.option_keys, "settings")
+        read = read_settings(new_spec.kind, settings, new_spec.option_keys, "settings")
         self.problems.extend(read.problems)
         return read.settings
 
-    def _same_relation(self, before: JsonObject, given: JsonObject) -> JsonObject:
+    def _same_relation(self, before: JsonObject, settings: JsonObject) -> JsonObject:
         """The settings of a relation, whose ends cannot change: its links would be meaningless."""
         fixed = {name: before[name] for name in ("databaseId", "symmetric", "inverseFieldId")}
         for name, value in fixed.items():
-            if given.get(name, value) != value:
+            if settings.get(name, value) != value:
                 self.refuse(f"settings.{name}", "cannot change: make another relation field")
-        return {**given, **fixed}
+        return {**settings, **fixed}
 
     def _options(self, body: CreateField, path: str) -> tuple[Option, ...]:
         options: Sequence[CreateOption] = body.options or ()

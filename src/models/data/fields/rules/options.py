@@ -117,12 +117,12 @@ class OptionGrowth:
 
 
 def _existing_option(
-    known: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
+    options: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
 ) -> Option | None:
     """The existing option that a body names; its key stays, because records store it."""
     if body.id is None:
-        return next((option for option in known if option.key == body.key), None)
-    option = next((option for option in known if option.id == body.id), None)
+        return next((option for option in options if option.key == body.key), None)
+    option = next((option for option in options if option.id == body.id), None)
     if option is None:
         problems.append(Detail(f"{path}.id", "is not the id of an option of this field"))
     elif body.key not in {None, option.key}:

@@ -58,12 +58,12 @@ def pair(
 
 
 def _inverse(
-    relation: FieldSpec, database_id: Id, label: str, taken: Collection[str], inverse_id: Id
+    relation: FieldSpec, database_id: Id, label: str, taken_keys: Collection[str], inverse_id: Id
 ) -> FieldSpec:
     shown = relation.settings.get("inverseLabel") or label
     return FieldSpec(
         id=inverse_id,
-        key=first_free(slug(shown, "field"), taken),
+        key=first_free(slug(shown, "field"), taken_keys),
         label=shown,
         kind=FieldKind.RELATION,
         settings={

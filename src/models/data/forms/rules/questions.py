@@ -87,10 +87,10 @@ def check_fields(
 
 
 def _condition_problems(
-    raw: Mapping[str, Any], known: FieldSpecs, now: datetime, path: str
+    raw: Mapping[str, Any], earlier_fields: FieldSpecs, now: datetime, path: str
 ) -> Iterable[Detail]:
     try:
-        read_filter(raw, known, now)
+        read_filter(raw, earlier_fields, now)
     except ValidationError as error:
         for detail in error.details:
             where = detail.path.removeprefix("filter")

@@ -93,7 +93,7 @@ def _resolve(
     catalog: Catalog,
     order: list[FieldRef],
     sources: Mapping[FieldRef, frozenset[FieldRef]],
-    found: DerivedFields,
+    derived: DerivedFields,
 ) -> None:
     """Resolve the fields in topological order: each after all of its sources."""
     resolved = {database_id: dict(fields) for database_id, fields in catalog.items()}
@@ -107,10 +107,10 @@ def _resolve(
             _check_depth(spec, depths[ref])
             settings = {**spec.settings, **_result(resolved, ref, spec)}
         except _ProblemError as problem:
-            found.problems[ref] = problem.detail
+            derived.problems[ref] = problem.detail
             continue
-        found.fields[ref] = replace(spec, settings=settings)
-        resolved[ref.database_id][ref.key] = found.fields[ref]
+        derived.fields[ref] = replace(spec, settings=settings)
+        resolved[ref.database_id][ref.key] = derived.fields[ref]
 
 
 def _check_depth(spec: FieldSpec, depth: int) -> None:

@@ -139,15 +139,15 @@ async def _compute(
     return computed.changes
 
 
-async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[Stale]:
+async def _effects(work: UnitOfWork, schema: Schema, changes: Changed) -> list[Stale]:
     """The effects of these changes in related records."""
-    if not changed or not any(spec.relation for spec in schema.fields.values()):
+    if not changes or not any(spec.relation for spec in schema.fields.values()):
         return []
     incoming = await incoming_relations(work, schema)
     touched = [
         (relation, ids, keys)
         for relation in incoming
-        for ids, keys in [_reached(schema, relation, changed)]
+        for ids, keys in [_reached(schema, relation, changes)]
         if ids and keys
     ]
     if not touched:
@@ -164,19 +164,19 @@ async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[S
     return []
 
 
-def _reached(schema: Schema, incoming: Incoming, changed: Changed) -> tuple[set[Id], set[str]]:
+def _reached(schema: Schema, incoming: Incoming, changes: Changed) -> tuple[set[Id], set[str]]:
     """The changed records that a relation's followers read, and the keys of these followers."""
     relinked = {
         each
-        for key, ids in changed.items()
+        for key, ids in changes.items()
         if key in schema.fields and incoming.faces(schema.fields[key])
         for each in ids
     }
     ids, keys = set(relinked), set()
     for follower in incoming.followers:
-        if relinked or follower.target in changed:
+        if relinked or follower.target in changes:
             keys.add(follower.key)
-            ids.update(changed.get(follower.target, ()))
+            ids.update(changes.get(follower.target, ()))
     return ids, keys
 
 

@@ -105,7 +105,7 @@ def insert_entries(schema: Schema, fields: Collection[FieldSpec], condition: Exp
     return insert(record_index).from_select([*_IDENTITY, *_VALUES], source)
 
 
-def _entries(schema: Schema, field: FieldSpec, these: Expression) -> Select[tuple[object, ...]]:
+def _entries(schema: Schema, field: FieldSpec, condition: Expression) -> Select[tuple[object, ...]]:
     entry = entry_of(field)
     return select(
         record.c.workspace_id,
@@ -117,7 +117,7 @@ def _entries(schema: Schema, field: FieldSpec, these: Expression) -> Select[tupl
     ).where(
         record.c.workspace_id == schema.workspace_id,
         record.c.database_id == schema.database_id,
-        these,
+        condition,
     )
 
 

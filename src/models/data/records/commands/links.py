@@ -77,13 +77,13 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, relations:
     await propagate(work, schema.workspace_id, _losers(schema, sides, facing, links, relations))
 
 
-def _check(schema: Schema, key: str, others: Sequence[Id], path: str) -> None:
+def _check(schema: Schema, key: str, targets: Sequence[Id], path: str) -> None:
     spec = schema.fields.get(key)
     if spec is None or not spec.relation:
         raise ValidationError.at(path, no_relation(key, schema.fields))
-    if len(others) > MAX_LINKS:
+    if len(targets) > MAX_LINKS:
         raise ValidationError.at(path, f"must be a list of at most {MAX_LINKS} record ids")
-    if side_of(spec).one and len(others) > 1:
+    if side_of(spec).one and len(targets) > 1:
         raise ValidationError.at(path, "must be one record at most")
 
 
@@ -167,7 +167,7 @@ def _losers(
     sides: Mapping[str, Side],
     facing: Mapping[str, Incoming | None],
     links: Links,
-    wanted: LinksOf,
+    relations: LinksOf,
 ) -> list[Stale]:
     """The fields to compute anew where a link ended that the caller does not know of."""
     own_followers = followers_of(schema.fields)
@@ -178,7 +178,7 @@ def _losers(
                 continue
             other_side = facing[side.key]
             for own, other in side.ends(link.record_id, link.target_id):
-                if side.key not in wanted.get(own, ()):
+                if side.key not in relations.get(own, ()):
                     stale.append(Stale(schema.database_id, {own}, own_followers.get(side.key, ())))
                 if other_side is not None:
                     keys = [each.key for each in other_side.followers]

@@ -84,12 +84,12 @@ async def next_stale(work: UnitOfWork, job: JobRow) -> Stale | None:
     return Stale(job.subject_id, record_ids, request["keys"]) if record_ids else None
 
 
-async def _own(work: UnitOfWork, asked: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
+async def _own(work: UnitOfWork, job: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
     statement = (
         select(record.c.id)
         .where(
-            record.c.workspace_id == asked.workspace_id,
-            record.c.database_id == asked.subject_id,
+            record.c.workspace_id == job.workspace_id,
+            record.c.database_id == job.subject_id,
         )
         .order_by(record.c.id)
         .limit(CHUNK)
@@ -102,12 +102,12 @@ async def _own(work: UnitOfWork, asked: JobRow, ids: Collection[Id], after: Id |
 
 
 async def _linked(
-    work: UnitOfWork, asked: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
+    work: UnitOfWork, job: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
 ) -> list[Id]:
-    side = await relation_side(work, asked.workspace_id, relation_id)
+    side = await relation_side(work, job.workspace_id, relation_id)
     if side is None:
         return []
-    seen = seen_links(asked.workspace_id, [side], None, id_array(ids)).subquery("seen")
+    seen = seen_links(job.workspace_id, [side], None, id_array(ids)).subquery("seen")
     statement = select(seen.c.own).distinct().order_by(seen.c.own).limit(CHUNK)
     if after is not None:
         statement = statement.where(seen.c.own > after)

@@ -270,9 +270,9 @@ async def update_records(
     await _UPDATE.execute(work, _with_rows(work, actor, schema, rows))
 
 
-def _history_of(planned: Planned) -> RecordedChange:
-    assert planned.history is not None, "what changes nothing is not written"
-    return planned.history
+def _history_of(plan: Planned) -> RecordedChange:
+    assert plan.history is not None, "what changes nothing is not written"
+    return plan.history
 
 
 def _with_rows(

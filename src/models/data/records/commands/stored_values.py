@@ -91,12 +91,12 @@ async def clear_options(
     return ids
 
 
-def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
+def _without(key: str, keys: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
     """A record's data without these options; a value with no option left is removed."""
     cleared = record.c.data.op("-", return_type=JSONB())(literal(key, Text))
     if not many:
         return cleared
-    left = record.c.data[key].op("-", return_type=JSONB())(removed)
+    left = record.c.data[key].op("-", return_type=JSONB())(keys)
     kept = func.jsonb_build_object(literal(key, Text), left, type_=JSONB)
     merged: ColumnElement[Any] = cleared.op("||", return_type=JSONB())(kept)
     return merged

@@ -79,22 +79,22 @@ async def _store(
     return [Written(detail, plan.kind) for detail, plan in zip(details, plans, strict=True)]
 
 
-async def _update_derived(work: UnitOfWork, schema: Schema, written: Sequence[Planned]) -> None:
+async def _update_derived(work: UnitOfWork, schema: Schema, plans: Sequence[Planned]) -> None:
     """Bring up to date what is derived from the records that changed."""
-    if not written:
+    if not plans:
         return
-    ids = [one.after.id for one in written]
-    whole = any(one.appears for one in written)
-    keys = None if whole else _touched(schema, written)
+    ids = [plan.after.id for plan in plans]
+    whole = any(plan.appears for plan in plans)
+    keys = None if whole else _touched(schema, plans)
     await recompute(work, schema, ids, keys)
     await index_records(work, schema, ids, keys)
 
 
-def _touched(schema: Schema, written: Sequence[Planned]) -> frozenset[str]:
+def _touched(schema: Schema, plans: Sequence[Planned]) -> frozenset[str]:
     """Keys of the fields whose values changed: those written, and those every change moves."""
     moved = (
         key
         for key, spec in schema.fields.items()
         if spec.kind in {FieldKind.UPDATED_AT, FieldKind.UPDATED_BY}
     )
-    return frozenset(chain(moved, *(one.changed_keys for one in written)))
+    return frozenset(chain(moved, *(plan.changed_keys for plan in plans)))

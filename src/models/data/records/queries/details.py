@@ -115,9 +115,9 @@ _BLANK = RecordDetail.model_construct()  # type: ignore[call-arg]  # copies are 
 """Filling a copy takes a third of the time in which `model_construct` makes a shape."""
 
 
-def _related(shown: Shown) -> RelatedRecord:
+def _related(target: Shown) -> RelatedRecord:
     return RelatedRecord.model_construct(
-        id=shown.id, title=shown.title, database_id=shown.database_id
+        id=target.id, title=target.title, database_id=target.database_id
     )
 
 
@@ -130,13 +130,13 @@ def _timer(row: RecordRow, key: str) -> JsonObject:
     return row.computed.get(key) or {"totalMs": 0, "runningEntryId": None}
 
 
-def _data(title: str, stored: Mapping[str, Any], fields: FieldSpecs) -> dict[str, Any]:
+def _data(title: str, values: Mapping[str, Any], fields: FieldSpecs) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, spec in fields.items():
         if spec.title:
             data[key] = title
-        elif key in stored:
-            data[key] = stored[key]
+        elif key in values:
+            data[key] = values[key]
     return data
 
 

@@ -45,9 +45,9 @@ async def check_references(
     ]
 
 
-async def _check_files(work: UnitOfWork, actor: Actor, named: Collection[str]) -> None:
-    rows = await work.rows(seen_files(actor, [Id(entry) for entry in named]))
-    if len(rows) < len(named):
+async def _check_files(work: UnitOfWork, actor: Actor, file_ids: Collection[str]) -> None:
+    rows = await work.rows(seen_files(actor, [Id(entry) for entry in file_ids]))
+    if len(rows) < len(file_ids):
         raise NotFoundError("file")
 
 

@@ -96,12 +96,12 @@ async def summarize(
 _NOTHING = dict.fromkeys(SummaryRow.model_fields)
 
 
-def _days(asked: Asked) -> FromClause:
+def _days(request: Asked) -> FromClause:
     """The days as spans with their names, or all of them as one span."""
-    bounds = starts(asked.first, asked.last, asked.zone)
-    if asked.group_by is not SummaryGroup.DAY:
+    bounds = starts(request.first, request.last, request.zone)
+    if request.group_by is not SummaryGroup.DAY:
         bounds = [bounds[0], bounds[-1]]
-    names = [asked.first + timedelta(days=place) for place in range(len(bounds) - 1)]
+    names = [request.first + timedelta(days=place) for place in range(len(bounds) - 1)]
     return (
         func.unnest(
             literal([name.isoformat() for name in names], ARRAY(Text)),
@@ -142,21 +142,21 @@ def _counted(actor: Actor, entry_filter: EntryFilter, spans: FromClause, now: da
     )
 
 
-def _sums(counted: Subquery, group_by: SummaryGroup) -> Subquery:
+def _sums(times: Subquery, group_by: SummaryGroup) -> Subquery:
     """The time of each group, and beside it that of all groups."""
-    keys = [counted.c[name] for name in _KEYS[group_by]]
+    keys = [times.c[name] for name in _KEYS[group_by]]
     columns: list[ColumnElement[Any]] = [
-        _total(counted.c.ms, counted.c.completed).label("duration_ms"),
-        _total(counted.c.ms, ~counted.c.completed).label("open_ms"),
-        func.count(counted.c.id.distinct()).label("entry_count"),
+        _total(times.c.ms, times.c.completed).label("duration_ms"),
+        _total(times.c.ms, ~times.c.completed).label("open_ms"),
+        func.count(times.c.id.distinct()).label("entry_count"),
     ]
     if group_by in _TITLES:
         name, snapshot = _TITLES[group_by]
-        newest = aggregate_order_by(counted.c[snapshot], counted.c.started_at.desc())
+        newest = aggregate_order_by(times.c[snapshot], times.c.started_at.desc())
         columns.append(func.array_agg(newest, type_=ARRAY(Text)).label(name))
     grouped = (
         select(*keys, *columns)
-        .where(keys[-1].is_not(None), counted.c.ms > 0)
+        .where(keys[-1].is_not(None), times.c.ms > 0)
         .group_by(*keys)
         .subquery("grouped")
     )
@@ -168,8 +168,8 @@ def _sums(counted: Subquery, group_by: SummaryGroup) -> Subquery:
     return select(*named, *totals).subquery("sums")
 
 
-def _total(ms: ColumnElement[Any], which: ColumnElement[bool]) -> ColumnElement[Any]:
-    return cast(func.coalesce(func.sum(ms).filter(which), 0), BigInteger)
+def _total(ms: ColumnElement[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
+    return cast(func.coalesce(func.sum(ms).filter(condition), 0), BigInteger)
 
 
 def _named(sums: Subquery, group_by: SummaryGroup) -> Select[Any]:

@@ -64,13 +64,13 @@ class Links:
         """Links that are new or stand in another place."""
         return [link for key, link in self._links.items() if self._before.get(key) != link]
 
-    def _end_others(self, side: Side, own: Id, other: Id) -> None:
-        for link in self._of(side, other, reverse=True):
-            if self._other(link, other) != own:
+    def _end_others(self, side: Side, own: Id, other_id: Id) -> None:
+        for link in self._of(side, other_id, reverse=True):
+            if self._other(link, other_id) != own:
                 self._remove(link)
 
-    def _put(self, side: Side, own: Id, other: Id, place: int, now: int) -> None:
-        record_id, target_id = side.oriented(own, other)
+    def _put(self, side: Side, own: Id, other_id: Id, place: int, now: int) -> None:
+        record_id, target_id = side.oriented(own, other_id)
         present = self._links.get((side.field_id, record_id, target_id))
         position = present.position if present else now
         target_position = present.target_position if present else now

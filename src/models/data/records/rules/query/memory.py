@@ -45,21 +45,21 @@ def has_form(field: FieldSpec, stored_value: Any) -> bool:
     return stored_value is None or _typed(value_form(field), stored_value) is not None
 
 
-def _typed(form: ValueForm, stored: Any) -> Any:
+def _typed(form: ValueForm, stored_value: Any) -> Any:
     """The value as conditions are compared with it; None where it has another form."""
     if form is ValueForm.OPAQUE:
-        return stored
+        return stored_value
     if form is ValueForm.BOOLEAN:
-        return stored if isinstance(stored, bool) else None
+        return stored_value if isinstance(stored_value, bool) else None
     if form is ValueForm.NUMBER:
-        is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
-        return Decimal(repr(stored)) if is_number else None
+        is_number = isinstance(stored_value, int | float) and not isinstance(stored_value, bool)
+        return Decimal(repr(stored_value)) if is_number else None
     if form in LISTS:
-        return stored if isinstance(stored, list) else None
-    if not isinstance(stored, str):
+        return stored_value if isinstance(stored_value, list) else None
+    if not isinstance(stored_value, str):
         return None
     pattern = _PATTERNS.get(form)
-    return stored if pattern is None or pattern.fullmatch(stored) else None
+    return stored_value if pattern is None or pattern.fullmatch(stored_value) else None
 
 
 def _bound(form: ValueForm, condition: Condition) -> Condition:
