@@ -64,6 +64,6 @@ async def _fate(context: SweepContext, family: WorkFamily[Any], row_id: Id) -> b
     kind = family.kind
     columns = kind.table.c
     async with context.database.transaction() as work:
-        closed = ~kind.is_open & (columns[kind.ended] <= work.now - context.grace)
+        closed = ~kind.is_open & (columns[kind.ended_column] <= work.now - context.grace)
         row = await work.first(select(closed.label("closed")).where(columns.id == row_id))
         return None if row is None else bool(row.closed)

@@ -114,7 +114,7 @@ class Reconciler:
             accepted_before = work.now - self._context.grace
             statement = (
                 family.rows()
-                .where(kind.is_open, columns[kind.accepted] < accepted_before, ~undelivered)
+                .where(kind.is_open, columns[kind.accepted_column] < accepted_before, ~undelivered)
                 .order_by(columns.id)
                 .limit(self._batch)
             )

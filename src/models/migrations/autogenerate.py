@@ -63,18 +63,22 @@ def write_initial_tables() -> None:
     if scripts.get_heads() != scripts.get_bases():
         raise RuntimeError("Remove the migrations after the initial one, which is to hold them.")
     missing = [constraint for table in metadata.sorted_tables for constraint in _keys(table)]
-    made: set[Table] = set()
+    created_tables: set[Table] = set()
     for wing in WINGS:
         paragraphs = []
         for table in _tables_of(wing):
-            made.add(table)
-            keys = [key for key in _keys(table) if key.referred_table in made]
+            created_tables.add(table)
+            keys = [key for key in _keys(table) if key.referred_table in created_tables]
             missing = [key for key in missing if key not in keys]
             indexes = sorted(table.indexes, key=lambda index: str(index.name))
             create = CreateTable(table, include_foreign_key_constraints=keys)
             paragraphs.append(_sql([create, *map(CreateIndex, indexes)]))
         # A table of a lower wing may refer to one of this wing.
-        late = [key for key in missing if key.table in made and key.referred_table in made]
+        late = [
+            key
+            for key in missing
+            if key.table in created_tables and key.referred_table in created_tables
+        ]
         missing = [key for key in missing if key not in late]
         paragraphs += [_sql([AddConstraint(key)]) for key in late]
         path = SCRIPTS / "versions/initial/tables" / f"{wing}.sql"

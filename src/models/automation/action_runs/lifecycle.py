@@ -8,6 +8,6 @@ from runtime.families import Family
 ACTION_RUNS = WorkTable(
     action_run,
     RUN_LIFECYCLE,
-    accepted="started_at",
+    accepted_column="started_at",
     family=Family.ACTION_RUN,
 )

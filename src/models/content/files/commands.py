@@ -104,7 +104,7 @@ async def _insert(
 
 async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
     """A second file of the same bytes. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(file)
         .where(
             file.c.workspace_id == actor.workspace_id,
@@ -113,12 +113,12 @@ async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
         )
         .with_for_update(read=True)
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("file")
-    made = new_id()
-    own = {"id": made, "created_by_user_id": actor.user_id, "created_at": work.now}
-    await work.execute(insert(file).values({**found._mapping, **own}))
-    return made
+    copy_id = new_id()
+    own = {"id": copy_id, "created_by_user_id": actor.user_id, "created_at": work.now}
+    await work.execute(insert(file).values({**row._mapping, **own}))
+    return copy_id
 
 
 async def lock_unplaced(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
@@ -139,7 +139,7 @@ async def delete_file(
 
     A placed one goes with its item, and comes back with it. Raises what `trash_item` raises.
     """
-    shown = await stored_file(work, actor.workspace_id, file_id, keys)
+    detail = await stored_file(work, actor.workspace_id, file_id, keys)
     if place is not None and place.item_id is not None:
         await trash_item(work, actor, place.item_id)
     else:
@@ -148,7 +148,7 @@ async def delete_file(
             .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
             .values(deleted_at=work.now)
         )
-    return shown
+    return detail
 
 
 async def discard_file(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
@@ -167,19 +167,19 @@ async def purge_files(
     an object without a row is an orphan, a row without an object would be a broken file.
     """
     async with database.transaction() as work:
-        held = await work.rows(
+        candidates = await work.rows(
             select(file.c.id)
             .where(file.c.id.in_(_old(before)))
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
         # Asked again under the lock: who places a file holds it, and may have done so meanwhile.
-        gone = await work.rows(
+        removed_rows = await work.rows(
             delete(file)
-            .where(file.c.id.in_([row.id for row in held]), file.c.id.in_(_old(before)))
+            .where(file.c.id.in_([row.id for row in candidates]), file.c.id.in_(_old(before)))
             .returning(file.c.object_key)
         )
-        purged = [row.object_key for row in gone]
+        purged = [row.object_key for row in removed_rows]
         orphans = await _without_row(work, purged)
     for key in orphans:
         await store.delete(key)
@@ -203,15 +203,15 @@ async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -
 
     Such an object is what is left of an upload whose process died, or whose commit had no answer.
     """
-    removed = 0
+    count = 0
     await store.drop_unfinished(now - _UPLOAD_TIME)
     async for object_keys in store.older_than(OBJECTS, now - _UPLOAD_TIME):
         async with database.reading() as work:
             orphans = await _without_row(work, object_keys)
         for key in orphans:
             await store.delete(key)
-            removed += 1
-    return removed
+            count += 1
+    return count
 
 
 async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:

@@ -61,17 +61,17 @@ async def visible(
     There it is also open to whoever stored it, until an item places it; to them alone when it is
     private.
     """
-    found = await _WHERE.first(work, {"id": resource_id, "workspace_ids": list(workspace_ids)})
-    if found is None:
+    row = await _WHERE.first(work, {"id": resource_id, "workspace_ids": list(workspace_ids)})
+    if row is None:
         return None
-    if found.item_id is None:
-        own = found.created_by_user_id == user_id
+    if row.item_id is None:
+        own = row.created_by_user_id == user_id
         return Placement(
-            found.workspace_id,
-            restricted=found.private,
+            row.workspace_id,
+            restricted=row.private,
             granted=Level.EDIT if own else Level.NONE,
         )
-    return await _placed(work, [found.workspace_id], resource_id, user_id)
+    return await _placed(work, [row.workspace_id], resource_id, user_id)
 
 
 async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> FileRow:
@@ -114,7 +114,7 @@ async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> FileRow 
 
 async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileRow:
     """The file that an item places. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(file)
         .join(*item_placing(file))
         .where(
@@ -124,9 +124,9 @@ async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> FileR
         ),
         of=FileRow,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("file")
-    return found
+    return row
 
 
 def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
@@ -212,14 +212,14 @@ async def find_asset(
     Raises the same `NotFoundError` for a file that is unknown or in the trash and for a token
     that was not made for it or has expired.
     """
-    found = None if file_id is None else await _ASSET.first(work, {"id": file_id})
-    if found is None or file_id is None:
+    row = None if file_id is None else await _ASSET.first(work, {"id": file_id})
+    if row is None or file_id is None:
         raise NotFoundError("file")
-    claim = read_asset_token(keys, found.workspace_id, file_id, token)
+    claim = read_asset_token(keys, row.workspace_id, file_id, token)
     if claim is None or claim.expires_at <= work.now:
         raise NotFoundError("file")
-    if found.item_id is not None:
-        shown = await _placed(work, [found.workspace_id], file_id, found.created_by_user_id)
+    if row.item_id is not None:
+        shown = await _placed(work, [row.workspace_id], file_id, row.created_by_user_id)
         if shown is None:
             raise NotFoundError("file")
-    return found, claim
+    return row, claim

@@ -70,12 +70,14 @@ async def replace_access(
     for place, user_id in enumerate(user_ids):
         if user_id in user_ids[:place]:
             raise ValidationError.at(f"grants.{place}.userId", "has a grant in this list already")
-    this = (item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
+    conditions = (item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
     # The item's row orders concurrent replacements.
     await work.execute(
-        update(item).where(*this).values(access_mode=body.access_mode.value, updated_at=work.now)
+        update(item)
+        .where(*conditions)
+        .values(access_mode=body.access_mode.value, updated_at=work.now)
     )
-    gone = await work.rows(
+    old_grants = await work.rows(
         delete(item_grant)
         .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
         .returning(item_grant.c.user_id)
@@ -96,7 +98,7 @@ async def replace_access(
                 ]
             )
         )
-    await _notify_shared(work, actor, item_id, set(user_ids) - {row.user_id for row in gone})
+    await _notify_shared(work, actor, item_id, set(user_ids) - {row.user_id for row in old_grants})
     return await item_access(work, actor, item_id)
 
 

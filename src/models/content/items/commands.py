@@ -102,9 +102,9 @@ async def change_item(
     actor: Actor,
     item_id: Id,
     values: Mapping[str, Any],
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> ItemRow:
-    """Set columns of an item and return its row; `expected` is the `updatedAt` last read.
+    """Set columns of an item and return its row; `expected_updated_at` is as last read.
 
     Raises `NotFoundError`, and `ConflictError` when the item is no longer the one that was read.
     """
@@ -114,10 +114,10 @@ async def change_item(
         .values(**values, updated_at=next_updated_at(item.c.updated_at, work.now))
         .returning(item)
     )
-    if expected is not None:
-        statement = statement.where(item.c.updated_at == expected)
+    if expected_updated_at is not None:
+        statement = statement.where(item.c.updated_at == expected_updated_at)
     row = await work.first(statement, of=ItemRow)
-    if row is None and expected is not None:
+    if row is None and expected_updated_at is not None:
         raise ConflictError("The item was changed since it was read. Read it again.")
     if row is None:
         raise NotFoundError
@@ -131,7 +131,7 @@ async def copy_appearance(work: UnitOfWork, actor: Actor, root_id: Id, copies: F
     position, too.
     """
     original = item.alias("original")
-    this = (
+    conditions = (
         item.c.workspace_id == actor.workspace_id,
         original.c.workspace_id == actor.workspace_id,
         item.c.id == copies.c.new,
@@ -139,10 +139,12 @@ async def copy_appearance(work: UnitOfWork, actor: Actor, root_id: Id, copies: F
     )
     copied = ("icon", "color", "access_mode", "metadata", "archived")
     await work.execute(
-        update(item).where(*this).values({name: original.c[name] for name in copied})
+        update(item).where(*conditions).values({name: original.c[name] for name in copied})
     )
     await work.execute(
-        update(item).where(*this, original.c.id != root_id).values(position=original.c.position)
+        update(item)
+        .where(*conditions, original.c.id != root_id)
+        .values(position=original.c.position)
     )
 
 
@@ -199,7 +201,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     """
     await own_tree(work, actor.workspace_id)
     above = item.alias("above")
-    found = await work.first(
+    row = await work.first(
         select(item, above.c.deleted_at.label("above_deleted_at"))
         .outerjoin(
             above,
@@ -207,11 +209,11 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
         )
         .where(item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
     )
-    if found is None:
+    if row is None:
         raise NotFoundError
-    if found.deleted_at is None:
+    if row.deleted_at is None:
         return await archive_item(work, actor, item_id, archived=False)
-    if found.above_deleted_at is not None:
+    if row.above_deleted_at is not None:
         raise ConflictError("What is above the item is in the trash too. Restore that first.")
     restored = (
         update(item)

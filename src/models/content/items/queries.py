@@ -84,14 +84,14 @@ class PlacementOf:
             "workspace_ids": list(workspace_ids),
             "user_id": user_id,
         }
-        found = await self._statement.first(work, parameters)
-        if found is None:
+        row = await self._statement.first(work, parameters)
+        if row is None:
             return None
         return Placement(
-            workspace_id=found.workspace_id,
-            item_id=found.item_id,
-            restricted=found.restricted,
-            granted=Level(found.granted),
+            workspace_id=row.workspace_id,
+            item_id=row.item_id,
+            restricted=row.restricted,
+            granted=Level(row.granted),
         )
 
     async def level(self, work: UnitOfWork, actor: Actor, resource_id: Id) -> Level:
@@ -198,7 +198,7 @@ def open_items(actor: Actor, level: Level = Level.VIEW) -> Select[Any]:
         )
         .cte("opened", recursive=True)
     )
-    opened = top.union(
+    open_tree = top.union(
         select(_CHILD.c.id).where(
             _CHILD.c.workspace_id == actor.workspace_id,
             _CHILD.c.parent_item_id == top.c.id,
@@ -206,7 +206,7 @@ def open_items(actor: Actor, level: Level = Level.VIEW) -> Select[Any]:
             _CHILD.c.deleted_at.is_(None),
         )
     )
-    return select(opened.c.id)
+    return select(open_tree.c.id)
 
 
 def sees_items(actor: Actor, *item_ids: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -89,11 +89,11 @@ def copy_stem(title: str) -> str:
     return f"{_COPY.sub('', title)[: MAX_TITLE - 12]} copy"
 
 
-def copy_title(title: str, taken: Collection[str]) -> str:
+def copy_title(title: str, titles: Collection[str]) -> str:
     """`<title> copy`, or `<title> copy 2`, `<title> copy 3`, … if a sibling is called that."""
     stem = copy_stem(title)
-    chosen, number = stem, 1
-    while chosen in taken:
+    candidate, number = stem, 1
+    while candidate in titles:
         number += 1
-        chosen = f"{stem} {number}"
-    return chosen
+        candidate = f"{stem} {number}"
+    return candidate

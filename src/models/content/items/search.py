@@ -9,8 +9,8 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor
 
 
-def items_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
-    """The items with the text in their titles; nothing archived, in the trash or `closed`."""
+def items_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
+    """The items with the text in their titles; none archived, in the trash or in `closed_items`."""
     is_database = item.c.kind == ItemKind.DATABASE.value
     return select(
         item.c.id,
@@ -25,5 +25,5 @@ def items_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
         item.c.deleted_at.is_(None),
         item.c.archived.is_(False),
         item.c.title.icontains(text, autoescape=True),
-        item.c.id.not_in(select(closed.c.id)),
+        item.c.id.not_in(select(closed_items.c.id)),
     )

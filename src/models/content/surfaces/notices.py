@@ -46,12 +46,12 @@ async def notify_mentioned(
     work: UnitOfWork, actor: Actor, home: Home, contents: Mapping[Id, JsonObject]
 ) -> None:
     """Notify those whom blocks mention, each once of a block, however often that is written."""
-    named: dict[Id, list[Id]] = defaultdict(list)
+    mentions: dict[Id, list[Id]] = defaultdict(list)
     for block_id, content in contents.items():
         for reference in references(content):
             if reference.noun == "user":
-                named[block_id].append(reference.id)
-    if not named:
+                mentions[block_id].append(reference.id)
+    if not mentions:
         return
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
     if place is None:
@@ -70,13 +70,13 @@ async def notify_mentioned(
                 key=f"mention/{home.id}/{block_id}",
             ),
         )
-        for block_id, user_ids in list(named.items())[:MOST_MENTIONED]
+        for block_id, user_ids in list(mentions.items())[:MOST_MENTIONED]
     ]
     await notify_each(work, actor.workspace_id, notices)
 
 
 async def notify_of_comment(
-    work: UnitOfWork, actor: Actor, home: Home, made: SurfaceComment
+    work: UnitOfWork, actor: Actor, home: Home, comment: SurfaceComment
 ) -> None:
     """Notify the authors of earlier comments: in the thread, or at all when this begins one."""
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
@@ -85,21 +85,23 @@ async def notify_of_comment(
     notice = Notice(
         kind=NotificationKind.COMMENT,
         title=about(f"{await display_name(work, actor.person)} commented on “{place.title}”"),
-        body=made.body,
+        body=comment.body,
         item_id=place.id,
         record_id=home.record_id,
         actor_user_id=actor.person,
-        data={"surfaceId": str(home.id), "commentId": str(made.id)},
-        key=f"comment/surface-comment/{made.id}",
+        data={"surfaceId": str(home.id), "commentId": str(comment.id)},
+        key=f"comment/surface-comment/{comment.id}",
     )
-    await notify(work, actor.workspace_id, await _authors(work, made), notice)
+    await notify(work, actor.workspace_id, await _authors(work, comment), notice)
 
 
-async def _authors(work: UnitOfWork, made: SurfaceComment) -> set[Id]:
-    thread = made.parent_comment_id
+async def _authors(work: UnitOfWork, comment: SurfaceComment) -> set[Id]:
+    thread = comment.parent_comment_id
     statement = (
         select(_comment.author_user_id)
-        .where(_comment.workspace_id == made.workspace_id, _comment.surface_id == made.surface_id)
+        .where(
+            _comment.workspace_id == comment.workspace_id, _comment.surface_id == comment.surface_id
+        )
         .order_by(_comment.created_at.desc())
         .limit(MOST_TOLD)
     )

@@ -199,13 +199,13 @@ async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
 
 async def find_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockRow:
     """The row of a block, with `has_children`. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id)),
         of=BlockRow,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("block")
-    return found
+    return row
 
 
 def nested(rows: Sequence[Block], top: Id | None) -> list[BlockTree]:

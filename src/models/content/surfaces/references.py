@@ -40,13 +40,13 @@ async def check_references(
     So whoever may edit a page can save it, although others have put on it what the actor does not
     see, or something has been deleted. Raises `NotFoundError` of the first noun that fails.
     """
-    named = references(list(contents)) - {Reference("block", one) for one in new_blocks}
+    named = references(list(contents)) - {Reference("block", id_) for id_ in new_blocks}
     missing: set[Reference] = set()
     for noun in sorted({reference.noun for reference in named}):
         wanted = [reference.id for reference in named if reference.noun == noun]
         seen = _blocks(actor, surface_id, wanted) if noun == "block" else _SEEN[noun](actor, wanted)
         rows = await work.rows(seen)
-        missing |= {Reference(noun, one) for one in set(wanted) - {row.id for row in rows}}
+        missing |= {Reference(noun, id_) for id_ in set(wanted) - {row.id for row in rows}}
     if missing:
         missing -= await _named_already(work, actor, surface_id, missing)
     if missing:
@@ -86,6 +86,6 @@ Seen = Callable[[Actor, Sequence[Id]], Select[Any]]
 _SEEN: dict[str, Seen] = {"item": seen_items, "file": unhidden_files, "user": _users}
 
 
-def register_reference(noun: str, seen: Seen) -> None:
+def register_reference(noun: str, query: Seen) -> None:
     """Let contents name things of a higher wing; `models.registrations` lists them."""
-    _SEEN[noun] = seen
+    _SEEN[noun] = query

@@ -28,17 +28,17 @@ WORK = "work"
 class WorkTable:
     """A table of durable work, with the columns `id`, `workspace_id` and `status`.
 
-    `accepted` and `ended` name the columns of the moments at which a row was made and closed.
-    Rows for which `executed` does not hold are only kept: nothing has to be done about them.
-    `family` gives the family of a row's execution; rows of a table without it have none.
+    `accepted_column` and `ended_column` hold the moments at which a row was made and closed. Rows
+    for which `executed` does not hold are only kept: nothing has to be done about them. `family`
+    gives the family of a row's execution; rows of a table without it have none.
 
     From its column `dispatched_at` on, open work holds a place under the bound of its family.
     """
 
     table: Table
     lifecycle: Lifecycle[Any]
-    accepted: str = "created_at"
-    ended: str = "completed_at"
+    accepted_column: str = "created_at"
+    ended_column: str = "completed_at"
     executed: ColumnElement[bool] = field(default_factory=true)
     family: Family | ColumnElement[str] | None = None
 
@@ -85,7 +85,7 @@ def executed_tables(metadata: MetaData) -> Sequence[WorkTable]:
 
 async def accept(work: UnitOfWork, kind: WorkTable, row: Mapping[str, Any]) -> bool:
     """Record a piece of work; False when one of this id was accepted before."""
-    values = {"status": kind.lifecycle.initial.value, kind.accepted: work.now, **row}
+    values = {"status": kind.lifecycle.initial.value, kind.accepted_column: work.now, **row}
     statement = kind.accepting(values).returning(kind.table.c.id)
     return await work.first(statement) is not None
 
@@ -152,7 +152,7 @@ async def finish(
     statement = (
         kind.moving(end)
         .where(kind.table.c.id.in_(work_ids))
-        .values(**{kind.ended: work.now, **values})
+        .values(**{kind.ended_column: work.now, **values})
         .returning(kind.table.c.id)
     )
     return [row.id for row in await work.rows(statement)]

@@ -103,16 +103,16 @@ async def suspected(work: UnitOfWork) -> Mapping[Id, bool]:
 
 async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:
     """Count one more worker; False when so many were lost with the work that it is quarantined."""
-    counted = _suspect.lost < MOST_LOST
+    below_limit = _suspect.lost < MOST_LOST
     statement = update(work_suspect).where(_suspect.id == work_id)
-    lost = await work.scalar(
+    quarantined_at = await work.scalar(
         statement.values(
-            lost=case((counted, _suspect.lost + 1), else_=_suspect.lost),
-            held_by=case((counted, holder), else_=None),
-            quarantined_at=case((counted, None), else_=work.now),
+            lost=case((below_limit, _suspect.lost + 1), else_=_suspect.lost),
+            held_by=case((below_limit, holder), else_=None),
+            quarantined_at=case((below_limit, None), else_=work.now),
         ).returning(_suspect.quarantined_at)
     )
-    return lost is None
+    return quarantined_at is None
 
 
 async def report(work: UnitOfWork, work_id: Id) -> None:

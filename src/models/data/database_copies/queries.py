@@ -31,7 +31,7 @@ class SourceDatabase(Protocol):
 
 async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> SourceDatabase:
     """A database with columns of its item. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         live_databases(
             workspace_id,
             *DATABASE,
@@ -40,9 +40,9 @@ async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> So
         ).where(DATABASE.id == database_id),
         of=SourceDatabase,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("database")
-    return found
+    return row
 
 
 async def copy_outcome(
@@ -52,7 +52,7 @@ async def copy_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    done = await succeeded_job(
+    job = await succeeded_job(
         work,
         actor.workspace_id,
         Family.DATABASE_DUPLICATE,
@@ -60,7 +60,7 @@ async def copy_outcome(
         failed="The copy could not be made; nothing of it is left.",
         in_progress=_STILL_COPYING if last else None,
     )
-    return None if done is None else await get_database(work, actor, copy_id)
+    return None if job is None else await get_database(work, actor, copy_id)
 
 
 _STILL_COPYING = (

@@ -31,7 +31,7 @@ def copied_id(copy_id: Id, source_id: Id) -> Id:
     return UUID(f"{source_id.hex[:16]}8{rest[:15]}")
 
 
-def copy_label(label: str, taken: Collection[str]) -> str:
+def copy_label(label: str, labels: Collection[str]) -> str:
     """`<label> copy`, or `<label> copy 2`, … if it is taken; a copy's copy has the same stem."""
     numbered = _NUMBERED.fullmatch(label)
     stem = label if numbered is None else numbered["stem"]
@@ -39,7 +39,7 @@ def copy_label(label: str, taken: Collection[str]) -> str:
     while True:
         suffix = " copy" if number == 1 else f" copy {number}"
         name = stem[: LONGEST_LABEL - len(suffix)] + suffix
-        if name not in taken:
+        if name not in labels:
             return name
         number += 1
 
@@ -83,30 +83,30 @@ def outward(fields: FieldSpecs, source_id: Id) -> list[FieldSpec]:
     return [spec for spec in fields.values() if spec.relation and spec.target_id != source_id]
 
 
-def left_out(fields: FieldSpecs, source_id: Id, closed: Collection[Id]) -> set[str]:
+def left_out(fields: FieldSpecs, source_id: Id, closed_ids: Collection[Id]) -> set[str]:
     """The fields that a copy does not get: relations into closed databases, and what they feed."""
-    found = {key for key, spec in fields.items() if spec.relation and spec.target_id in closed}
-    waiting = list(found)
+    keys = {key for key, spec in fields.items() if spec.relation and spec.target_id in closed_ids}
+    waiting = list(keys)
     while waiting:
         key = waiting.pop()
         fed = {ref.key for ref in dependents({source_id: fields}, FieldRef(source_id, key))}
         fed |= {name for name, spec in fields.items() if spec.settings.get(_BY_WAY_OF) == key}
-        waiting += fed - found
-        found |= fed
-    return found
+        waiting += fed - keys
+        keys |= fed
+    return keys
 
 
 def copied_inverse(
-    other: FieldSpec, relation: FieldSpec, copy_id: Id, label: str, key: str
+    inverse: FieldSpec, relation: FieldSpec, copy_id: Id, label: str, key: str
 ) -> FieldSpec:
     """The inverse of a copied relation in another database, labelled as the copy."""
     settings = {
-        **other.settings,
+        **inverse.settings,
         "databaseId": str(copy_id),
         "inverseFieldId": str(copied_id(copy_id, relation.id)),
     }
     side_id = inverse_id_of(copied_id(copy_id, relation.id))
-    return FieldSpec(id=side_id, key=key, label=label, kind=other.kind, settings=settings)
+    return FieldSpec(id=side_id, key=key, label=label, kind=inverse.kind, settings=settings)
 
 
 def copied_relation_ids(fields: FieldSpecs, source_id: Id, copy_id: Id) -> dict[Id, Id]:
@@ -137,13 +137,13 @@ def copied_layout(
     layout: JsonObject, fields: FieldSpecs, source_id: Id, views: Mapping[Id, Id]
 ) -> JsonObject:
     """The layout with the copies of the views it names; `views` maps copied views to copies."""
-    shown: dict[str, Any] = {}
+    relation_views: dict[str, Any] = {}
     for key, entry in layout["relationViews"].items():
         view_id = entry.get("defaultViewId")
         inward = key in fields and fields[key].relation and fields[key].target_id == source_id
         if view_id is not None and inward:
             copy = views.get(Id(view_id))
-            shown[key] = {**entry, "defaultViewId": None if copy is None else str(copy)}
+            relation_views[key] = {**entry, "defaultViewId": None if copy is None else str(copy)}
         else:
-            shown[key] = entry
-    return {**layout, "relationViews": shown}
+            relation_views[key] = entry
+    return {**layout, "relationViews": relation_views}

@@ -39,14 +39,14 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
     statement = _details(actor.workspace_id).where(
         DATABASE.item_id.not_in(select(closed_items(actor).c.id))
     )
-    shown = await page.descending(
+    result = await page.descending(
         work, statement, DATABASE.created_at, DATABASE.id, of=_DatabaseWithItem
     )
-    database_ids = [row.id for row in shown.items]
+    database_ids = [row.id for row in result.items]
     fields = await shown_fields(work, actor.workspace_id, database_ids)
     views = await shown_views(work, actor, database_ids)
     return DatabaseList(
-        databases=[_detail(row, fields, views) for row in shown.items], cursor=shown.cursor
+        databases=[_detail(row, fields, views) for row in result.items], cursor=result.cursor
     )
 
 

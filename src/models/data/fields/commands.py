@@ -52,15 +52,15 @@ async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str])
 
 async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseRow:
     """A database, locked until the transaction ends. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
         .with_for_update(),
         of=DatabaseRow,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("database")
-    return found
+    return row
 
 
 async def write_database(
@@ -81,9 +81,9 @@ async def insert_database(
 
     When another transaction takes the key meanwhile, the next free one is tried.
     """
-    wanted = key or slug(str(values["label"]), "database")
+    base_key = key or slug(str(values["label"]), "database")
     for _ in range(1 if key else _KEY_ATTEMPTS):
-        chosen = key or await free_key(work, database, workspace_id, wanted)
+        chosen = key or await free_key(work, database, workspace_id, base_key)
         inserted = await work.first(
             upsert(database)
             .values(**values, workspace_id=workspace_id, key=chosen)
@@ -93,7 +93,7 @@ async def insert_database(
         if inserted is not None:
             return
     raise ConflictError(
-        f"The key {wanted} is in use, perhaps by a database in the trash. Choose another key."
+        f"The key {base_key} is in use, perhaps by a database in the trash. Choose another key."
     )
 
 

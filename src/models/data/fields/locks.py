@@ -17,7 +17,7 @@ from runtime.prepared_statement import PreparedStatement
 
 _KEY = bindparam("key", type_=BigInteger)
 _SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_SHARED_AT_ONCE = PreparedStatement(
+_TRY_SHARED_LOCK = PreparedStatement(
     select(func.pg_try_advisory_xact_lock_shared(_KEY).label("shared"))
 )
 WAIT = "1s"
@@ -41,7 +41,7 @@ async def share_schema(work: UnitOfWork, database_id: Id) -> None:
 
     Raises FieldsChangingError when they are being changed and that does not end soon.
     """
-    at_once = await _SHARED_AT_ONCE.first(work, {"key": _key(database_id)})
+    at_once = await _TRY_SHARED_LOCK.first(work, {"key": _key(database_id)})
     if at_once is None or not at_once.shared:
         await share_schema_soon(work, database_id)
 

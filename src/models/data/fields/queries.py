@@ -106,7 +106,7 @@ async def get_field(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
 ) -> FieldShape:
     """A field of a database. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(field).where(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
@@ -114,9 +114,9 @@ async def get_field(
         ),
         of=DatabaseField,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("field")
-    return field_shape(found)
+    return field_shape(row)
 
 
 async def shown_fields(
@@ -137,13 +137,13 @@ async def shown_fields(
 
 async def seen_field(work: UnitOfWork, actor: Actor, field_id: Id) -> FieldShape | None:
     """A field, if the actor sees its database."""
-    found = await work.first(
+    row = await work.first(
         open_databases(actor, *field.c)
         .join(field, field.c.database_id == database.c.id)
         .where(field.c.workspace_id == actor.workspace_id, field.c.id == field_id),
         of=DatabaseField,
     )
-    return None if found is None else field_shape(found)
+    return None if row is None else field_shape(row)
 
 
 def field_with_key(workspace_id: Id, database_id: Id, key: str) -> ScalarSelect[Id]:

@@ -73,15 +73,15 @@ async def _insert_form(
 ) -> None:
     await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
-    asked = default_fields(schema.fields) if body.fields is None else body.fields
-    check_fields(asked, schema.fields, work.now, path=path)
+    form_fields = default_fields(schema.fields) if body.fields is None else body.fields
+    check_fields(form_fields, schema.fields, work.now, path=path)
     await work.execute(
         insert(form).values(
             **body.model_dump(include=CreateForm.model_fields.keys() - {"fields"}),
             id=form_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
-            fields=_stored(asked),
+            fields=_stored(form_fields),
             created_by_user_id=actor.user_id,
             created_at=work.now,
             updated_at=work.now,
@@ -95,29 +95,31 @@ async def update_form(
     actor: Actor,
     form_id: Id,
     body: UpdateForm,
-    expected: int | None = None,
+    expected_version: int | None = None,
 ) -> FormDetail:
     """Change a form, or make it public or private.
 
     Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
     """
-    this = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
-    held = await work.first(select(form).where(*this).with_for_update(key_share=True), of=Form)
-    if held is None:
+    conditions = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
+    row = await work.first(select(form).where(*conditions).with_for_update(key_share=True), of=Form)
+    if row is None:
         raise NotFoundError("form")
-    await require_edit(work, actor, held.database_id, _EDIT_NEEDED)
+    await require_edit(work, actor, row.database_id, _EDIT_NEEDED)
     values = _changes(body)
     if body.fields is not None:
-        schema = await load_schema(work, actor.workspace_id, held.database_id)
+        schema = await load_schema(work, actor.workspace_id, row.database_id)
         check_fields(body.fields, schema.fields, work.now)
         values["fields"] = _stored(body.fields)
-    if expected is not None and expected != held.version:
+    if expected_version is not None and expected_version != row.version:
         raise ConflictError(
-            f"The form was changed since: its version is {held.version}. Read it again."
+            f"The form was changed since: its version is {row.version}. Read it again."
         )
     await work.execute(
-        update(form).where(*this).values(**values, version=form.c.version + 1, updated_at=work.now)
+        update(form)
+        .where(*conditions)
+        .values(**values, version=form.c.version + 1, updated_at=work.now)
     )
     return await get_form(work, actor, form_id)
 
@@ -128,9 +130,9 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
     Raises `NotFoundError`.
     """
     source = await get_form(work, actor, form_id)
-    made = new_id()
-    given: dict[str, Any] = {
-        "id": made,
+    copy_id = new_id()
+    overrides: dict[str, Any] = {
+        "id": copy_id,
         "item_id": new_item_id,
         "public": False,
         "submission_count": 0,
@@ -145,14 +147,16 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
             columns,
             select(
                 *(
-                    literal(given[name], form.c[name].type) if name in given else form.c[name]
+                    literal(overrides[name], form.c[name].type)
+                    if name in overrides
+                    else form.c[name]
                     for name in columns
                 )
             ).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
         )
     )
     await copy_surface(work, actor, source.surface_id, new_item_id)
-    return made
+    return copy_id
 
 
 async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) -> SubmittedForm:
@@ -161,39 +165,39 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
     Raises `ValidationError` at `data.<key>`, and the same `NotFoundError` for a form that is not
     public and for one that takes no answers now.
     """
-    found = await find_public(work, item_id, writing=True)
-    if not found.open:
+    found_form = await find_public(work, item_id, writing=True)
+    if not found_form.open:
         raise NotFoundError("form")
-    answers = read_answers(found.questions, body.data)
-    row = found.row
-    made = await create_record(
+    answers = read_answers(found_form.questions, body.data)
+    row = found_form.row
+    new_record = await create_record(
         work, _public_actor(row), row.database_id, CreateRecord(data=answers)
     )
     submission_id = new_id()
-    await _emit(work, row, made, submission_id)
+    await _emit(work, row, new_record, submission_id)
     await work.execute(
         insert(form_submission).values(
             id=submission_id,
             workspace_id=row.workspace_id,
             form_id=row.id,
-            record_id=made.id,
+            record_id=new_record.id,
             created_at=work.now,
         )
     )
     # Last, so that other submissions wait for the lock on this row as briefly as possible.
-    counted = await work.execute(
+    result = await work.execute(
         update(form)
         .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)
         .where(takes_answers(work.now))
         .values(submission_count=form.c.submission_count + 1)
     )
-    if counted.rowcount == 0:
+    if result.rowcount == 0:
         raise NotFoundError("form")
     return SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
 
 
 async def _emit(
-    work: UnitOfWork, row: PublicFormRow, made: RecordDetail, submission_id: Id
+    work: UnitOfWork, row: PublicFormRow, new_record: RecordDetail, submission_id: Id
 ) -> None:
     """Emit the event for the automations that subscribe to the form."""
     submission = {
@@ -202,7 +206,7 @@ async def _emit(
         "formItemId": str(row.item_id),
         "submittedAt": wire_timestamp(work.now),
     }
-    payload = {"record": made.to_json(), "submission": submission}
+    payload = {"record": new_record.to_json(), "submission": submission}
     kind = EventKind.FORM_SUBMITTED
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
@@ -230,8 +234,8 @@ def _changes(body: UpdateForm) -> dict[str, Any]:
     }
 
 
-def _stored(asked: list[FormField]) -> list[JsonObject]:
-    return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in asked]
+def _stored(form_fields: list[FormField]) -> list[JsonObject]:
+    return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in form_fields]
 
 
 def _read(config: JsonObject, path: str) -> CreateForm:

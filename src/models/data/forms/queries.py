@@ -84,14 +84,14 @@ class FoundForm:
 
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
     """A form as members see it. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(form, surface_id_of(form.c.workspace_id, form.c.item_id).label("surface_id")).where(
             form.c.workspace_id == actor.workspace_id, form.c.id == form_id
         )
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("form")
-    return FormDetail.model_validate(found)
+    return FormDetail.model_validate(row)
 
 
 async def find_public(work: UnitOfWork, item_id: Id | None, *, writing: bool = False) -> FoundForm:
@@ -100,49 +100,49 @@ async def find_public(work: UnitOfWork, item_id: Id | None, *, writing: bool = F
     Raises the same `NotFoundError` for a form that is unknown, not public, or in the trash with its
     item, its database or its workspace.
     """
-    found = None
+    row = None
     if item_id is not None:
-        found = await _PUBLIC.first(work, {"item_id": item_id, "now": work.now})
-    if found is None:
+        row = await _PUBLIC.first(work, {"item_id": item_id, "now": work.now})
+    if row is None:
         raise NotFoundError("form")
-    within, owner = [found.workspace_id], found.created_by_user_id
-    if await placement(work, within, found.item_id, owner) is None:
+    within, owner = [row.workspace_id], row.created_by_user_id
+    if await placement(work, within, row.item_id, owner) is None:
         raise NotFoundError("form")
-    if await database_visible(work, within, found.database_id, owner) is None:
+    if await database_visible(work, within, row.database_id, owner) is None:
         raise NotFoundError("form")
     if writing:
-        await share_schema(work, found.database_id)
-    schema = await load_schema(work, found.workspace_id, found.database_id)
+        await share_schema(work, row.database_id)
+    schema = await load_schema(work, row.workspace_id, row.database_id)
     asked = questions(
-        [FormField.model_validate(one) for one in found.fields], schema.fields, work.now
+        [FormField.model_validate(one) for one in row.fields], schema.fields, work.now
     )
-    return FoundForm(found, schema, asked, found.open and not unmet(asked, schema.fields))
+    return FoundForm(row, schema, asked, row.open and not unmet(asked, schema.fields))
 
 
 async def public_form(work: UnitOfWork, item_id: Id | None) -> PublicForm:
     """A form as the public sees it. Raises `NotFoundError`."""
-    found = await find_public(work, item_id)
+    found_form = await find_public(work, item_id)
     return PublicForm(
-        title=found.row.shown_title,
-        description=found.row.description,
-        fields=[_public_field(question) for question in found.questions],
-        submit_label=found.row.submit_label,
-        accepting=found.open,
+        title=found_form.row.shown_title,
+        description=found_form.row.description,
+        fields=[_public_field(question) for question in found_form.questions],
+        submit_label=found_form.row.submit_label,
+        accepting=found_form.open,
     )
 
 
 def _public_field(question: Question) -> PublicField:
-    spec, asked = question.field, question.asked
+    spec, form_field = question.field, question.form_field
     options = {option.key: option for option in spec.options}
     return PublicField(
         key=spec.key,
-        label=asked.label or spec.label,
+        label=form_field.label or spec.label,
         kind=spec.kind,
         required=question.required,
-        help=asked.help,
+        help=form_field.help,
         options=[
             PublicOption(key=key, name=options[key].name, color=options[key].color)
             for key in spec.option_keys
         ],
-        visible_if=asked.visible_if,
+        visible_if=form_field.visible_if,
     )

@@ -68,20 +68,20 @@ async def update_comment(
 
     `place` is (record, comment). Raises `NotFoundError`, `DeniedError`, `ValidationError`.
     """
-    held = await _hold(work, actor, place)
+    comment = await _hold(work, actor, place)
     if body.body is not None or body.mentions is not None:
-        _check_own(actor, placement, held)
-    if body.resolved is not None and held.parent_comment_id is not None:
+        _check_own(actor, placement, comment)
+    if body.resolved is not None and comment.parent_comment_id is not None:
         raise ValidationError.at("resolved", "is said of the comment that began the thread")
     values: dict[str, Any] = {}
     if body.body is not None:
         values["body"] = body.body
     if body.mentions is not None:
         values["mentions"] = await _members(work, actor, body.mentions)
-    if body.resolved is not None and body.resolved != (held.resolved_at is not None):
+    if body.resolved is not None and body.resolved != (comment.resolved_at is not None):
         values["resolved_at"] = work.now if body.resolved else None
     if not values:
-        return comment_detail(held)
+        return comment_detail(comment)
     changed = await _change(work, actor, place, {**values, "updated_at": work.now})
     if "mentions" in values:
         await notify_of_mentions(work, actor, changed)
@@ -100,9 +100,9 @@ async def delete_comment(
     return comment_detail(await _change(work, actor, place, gone))
 
 
-def _check_own(actor: Actor, placement: Placement | None, held: RecordComment) -> None:
+def _check_own(actor: Actor, placement: Placement | None, comment: RecordComment) -> None:
     level = Level.NONE if placement is None else level_on(placement, actor.role)
-    if held.author_user_id != actor.user_id and level < Level.MANAGE:
+    if comment.author_user_id != actor.user_id and level < Level.MANAGE:
         raise DeniedError("This needs to be your own comment, or manage access to the database.")
 
 

@@ -19,57 +19,57 @@ MOST_TOLD = 50
 _comment = record_comment.c
 
 
-async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
+async def notify_of_comment(work: UnitOfWork, actor: Actor, comment: RecordComment) -> None:
     """Notify whom a new comment mentions, and the followers of the thread, or of the record.
 
     A record is followed by who made it, a thread by its authors.
     """
-    subject = await record_subject(work, actor.workspace_id, made.record_id)
-    if made.parent_comment_id is None:
+    subject = await record_subject(work, actor.workspace_id, comment.record_id)
+    if comment.parent_comment_id is None:
         following = {subject.created_by_user_id} - {None}
     else:
-        following = await _authors(work, actor, made.record_id, made.parent_comment_id)
-    mentioned = set(made.mentions)
+        following = await _authors(work, actor, comment.record_id, comment.parent_comment_id)
+    mentioned = set(comment.mentions)
     name = await display_name(work, actor.person)
     title = f"{name} commented on “{subject.title}”"
     await notify_each(
         work,
         actor.workspace_id,
         [
-            (mentioned, _mention(actor, made, subject, name)),
+            (mentioned, _mention(actor, comment, subject, name)),
             (
                 {id_ for id_ in following if id_ is not None} - mentioned,
-                _notice(actor, made, subject, NotificationKind.COMMENT, title),
+                _notice(actor, comment, subject, NotificationKind.COMMENT, title),
             ),
         ],
     )
 
 
-async def notify_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComment) -> None:
+async def notify_of_mentions(work: UnitOfWork, actor: Actor, comment: RecordComment) -> None:
     """Notify those whom a changed comment mentions, and who have not been told of it before."""
-    if changed.mentions:
-        subject = await record_subject(work, actor.workspace_id, changed.record_id)
-        notice = _mention(actor, changed, subject, await display_name(work, actor.person))
-        await notify_each(work, actor.workspace_id, [(changed.mentions, notice)])
+    if comment.mentions:
+        subject = await record_subject(work, actor.workspace_id, comment.record_id)
+        notice = _mention(actor, comment, subject, await display_name(work, actor.person))
+        await notify_each(work, actor.workspace_id, [(comment.mentions, notice)])
 
 
-def _mention(actor: Actor, made: RecordComment, subject: RecordSubject, name: str) -> Notice:
+def _mention(actor: Actor, comment: RecordComment, subject: RecordSubject, name: str) -> Notice:
     title = f"{name} mentioned you on “{subject.title}”"
-    return _notice(actor, made, subject, NotificationKind.MENTION, title)
+    return _notice(actor, comment, subject, NotificationKind.MENTION, title)
 
 
 def _notice(
-    actor: Actor, made: RecordComment, subject: RecordSubject, kind: NotificationKind, title: str
+    actor: Actor, comment: RecordComment, subject: RecordSubject, kind: NotificationKind, title: str
 ) -> Notice:
     return Notice(
         kind=kind,
         title=about(title),
-        body=made.body,
+        body=comment.body,
         item_id=subject.item_id,
-        record_id=made.record_id,
+        record_id=comment.record_id,
         actor_user_id=actor.person,
-        data={"commentId": str(made.id)},
-        key=f"{kind}/record-comment/{made.id}",
+        data={"commentId": str(comment.id)},
+        key=f"{kind}/record-comment/{comment.id}",
     )
 
 

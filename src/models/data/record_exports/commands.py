@@ -38,15 +38,15 @@ async def accept_export(
     """
     schema = await load_schema(work, actor.workspace_id, database_id)
     asked = body.model_dump(by_alias=True, exclude_unset=True, exclude={"format"})
-    wanted = RecordQuery.model_validate(asked)
-    wanted = await through_its_view(work, actor, database_id, wanted)
+    base_query = RecordQuery.model_validate(asked)
+    base_query = await through_its_view(work, actor, database_id, base_query)
     unseen = await unseen_fields(work, actor, schema)
-    shown = columns(read_query(wanted, schema.fields, work.now, unseen).shown_fields)
+    specs = columns(read_query(base_query, schema.fields, work.now, unseen).shown_fields)
     settled = {
-        "fields": [spec.key for spec in shown],
+        "fields": [spec.key for spec in specs],
         **dict.fromkeys(("view_id", "group_by", "aggregates")),
     }
-    query = wanted.model_copy(update=settled)
+    query = base_query.model_copy(update=settled)
     await accept_job(
         work,
         actor,
@@ -56,7 +56,7 @@ async def accept_export(
         summary=f"Export records as {body.format.upper()}",
         input={
             "format": body.format.value,
-            "labels": [spec.label for spec in shown],
+            "labels": [spec.label for spec in specs],
             "query": query.model_dump(mode="json", by_alias=True, exclude_none=True),
         },
     )

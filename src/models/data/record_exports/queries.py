@@ -57,16 +57,16 @@ async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | Non
     after = None if position is None else tuple(native(value) for value in position)
     async with in_time():
         route = await choose_route(work, schema, query)
-        found = await read_page(work, schema, query, route, after, PAGE)
-    shown = columns(query.shown_fields)
-    records = await record_details(work, actor, schema, found, query.shown_fields)
-    names = await _names(work, job.workspace_id, set(named_ids(records, shown)))
+        rows = await read_page(work, schema, query, route, after, PAGE)
+    specs = columns(query.shown_fields)
+    records = await record_details(work, actor, schema, rows, query.shown_fields)
+    names = await _names(work, job.workspace_id, set(named_ids(records, specs)))
     legend = Legend(names, zone(body.timezone or "UTC"))
-    last = [plain(value) for value in query.order.position(found[-1])] if found else None
+    last = [plain(value) for value in query.order.position(rows[-1])] if rows else None
     return Rows(
-        shown,
-        [row_of(record, shown, legend) for record in records],
-        last if len(found) == PAGE else None,
+        specs,
+        [row_of(record, specs, legend) for record in records],
+        last if len(rows) == PAGE else None,
     )
 
 

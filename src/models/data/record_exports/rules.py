@@ -52,9 +52,9 @@ def columns(fields: FieldSpecs) -> list[FieldSpec]:
     return [spec for spec in fields.values() if spec.kind is not FieldKind.BUTTON]
 
 
-def named_ids(records: Sequence[RecordDetail], shown: Sequence[FieldSpec]) -> Iterator[str]:
+def named_ids(records: Sequence[RecordDetail], specs: Sequence[FieldSpec]) -> Iterator[str]:
     """The people and files that values name."""
-    for spec in shown:
+    for spec in specs:
         form = value_form(spec)
         if form in {ValueForm.USER, ValueForm.USERS, ValueForm.FILES}:
             for record in records:
@@ -62,9 +62,9 @@ def named_ids(records: Sequence[RecordDetail], shown: Sequence[FieldSpec]) -> It
                 yield from value if isinstance(value, list) else [value] if value else ()
 
 
-def row_of(record: RecordDetail, shown: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
+def row_of(record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
     """The cells of a record."""
-    return [_cell(record, spec, legend) for spec in shown]
+    return [_cell(record, spec, legend) for spec in specs]
 
 
 def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:

@@ -88,7 +88,7 @@ async def update_template(
         return RecordTemplateShape.model_validate(row)
     if body.is_default:
         await _unset_default(work, actor.workspace_id, database_id)
-    changed = await work.first(
+    new_row = await work.first(
         update(record_template)
         .where(
             record_template.c.workspace_id == actor.workspace_id,
@@ -97,7 +97,7 @@ async def update_template(
         .values(**changes, updated_at=next_updated_at(record_template.c.updated_at, work.now))
         .returning(record_template)
     )
-    return RecordTemplateShape.model_validate(changed)
+    return RecordTemplateShape.model_validate(new_row)
 
 
 async def delete_template(

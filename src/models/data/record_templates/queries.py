@@ -59,13 +59,13 @@ class _PrefillRow(Protocol):
 
 
 async def _prefilling(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, wanted: ColumnElement[bool]
+    work: UnitOfWork, workspace_id: Id, database_id: Id, condition: ColumnElement[bool]
 ) -> Sequence[_PrefillRow]:
     return await work.rows(
         select(record_template, _FILLED).where(
             record_template.c.workspace_id == workspace_id,
             record_template.c.database_id == database_id,
-            wanted,
+            condition,
         ),
         of=_PrefillRow,
     )
@@ -79,7 +79,7 @@ async def find_template(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
 ) -> RecordTemplate:
     """A template, locked until the transaction ends. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(record_template)
         .where(
             record_template.c.workspace_id == workspace_id,
@@ -89,6 +89,6 @@ async def find_template(
         .with_for_update(),
         of=RecordTemplate,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("record template")
-    return found
+    return row

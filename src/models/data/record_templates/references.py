@@ -33,16 +33,16 @@ async def check_named(
 async def _check_targets(
     work: UnitOfWork, actor: Actor, schema: Schema, links: Mapping[str, Sequence[Id]]
 ) -> None:
-    wanted = {
+    pairs = {
         (schema.fields[key].target_id, target)
         for key, targets in links.items()
         for target in targets
     }
-    if not wanted:
+    if not pairs:
         return
-    ids = [target for _, target in wanted]
+    ids = [target for _, target in pairs]
     rows = await work.rows(
         open_records(actor, ids, RECORD.database_id, RECORD.id).where(RECORD.deleted_at.is_(None))
     )
-    if wanted - {(row.database_id, row.id) for row in rows}:
+    if pairs - {(row.database_id, row.id) for row in rows}:
         raise NotFoundError("record")

@@ -26,7 +26,7 @@ from runtime.database import UnitOfWork
 
 def _rows(workspace_id: Id) -> Select[Any]:
     """Records outside the trash, without what is left under the keys of removed fields."""
-    gone = (
+    removed_keys = (
         select(func.array_agg(removed_field.c.key))
         .where(
             removed_field.c.workspace_id == record.c.workspace_id,
@@ -36,7 +36,9 @@ def _rows(workspace_id: Id) -> Select[Any]:
         .scalar_subquery()
     )
     none = cast(literal([], ARRAY(Text)), ARRAY(Text))
-    data = record.c.data.op("-", return_type=JSONB())(func.coalesce(gone, none)).label("data")
+    data = record.c.data.op("-", return_type=JSONB())(func.coalesce(removed_keys, none)).label(
+        "data"
+    )
     columns = [data if one.name == "data" else one for one in record.c]
     return select(*columns).where(
         record.c.workspace_id == workspace_id,
@@ -116,7 +118,7 @@ async def _prepare(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) 
 
 async def _conclude(work: UnitOfWork, target: ImportTarget) -> None:
     """Have formulas, rollups and lookups computed."""
-    found = await work.rows(
+    rows = await work.rows(
         select(field.c.database_id, func.array_agg(field.c.key).label("keys"))
         .where(
             field.c.workspace_id == target.workspace_id,
@@ -124,7 +126,7 @@ async def _conclude(work: UnitOfWork, target: ImportTarget) -> None:
         )
         .group_by(field.c.database_id)
     )
-    for row in found:
+    for row in rows:
         stale = Stale(row.database_id, (), row.keys)
         await request_recomputation(work, target.workspace_id, stale, user_id=target.user_id)
 

@@ -26,18 +26,18 @@ async def emit_changes(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    planned: Sequence[Planned],
+    plans: Sequence[Planned],
     rows: Mapping[Id, StoredRecord],
 ) -> None:
     """Keep an event for every change among these writes, if any automation subscribes to it.
 
     `rows` are the records as they are now.
     """
-    changed = [one for one in planned if one.kind is not None]
-    if not changed or not await has_subscriber(work, actor, schema):
+    changes = [plan for plan in plans if plan.kind is not None]
+    if not changes or not await has_subscriber(work, actor, schema):
         return
-    for first in range(0, len(changed), CHUNK):
-        await keep_changes(work, actor, schema, changed[first : first + CHUNK], rows)
+    for first in range(0, len(changes), CHUNK):
+        await keep_changes(work, actor, schema, changes[first : first + CHUNK], rows)
 
 
 async def has_subscriber(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
@@ -50,31 +50,31 @@ async def keep_changes(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    changed: Sequence[Planned],
+    changes: Sequence[Planned],
     rows: Mapping[Id, StoredRecord],
 ) -> None:
     """Keep an event for each of at most `CHUNK` changes; `rows` as in `emit_changes`."""
-    kept = [bounded(change) for change in await _changes(work, actor, schema, changed, rows)]
+    events = [bounded(change) for change in await _changes(work, actor, schema, changes, rows)]
     here = schema.workspace_id, schema.database_id
-    await emit_record_changes(work, *here, kept, actor.principal.run_chain)
+    await emit_record_changes(work, *here, events, actor.principal.run_chain)
 
 
 async def _changes(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    changed: Sequence[Planned],
+    changes: Sequence[Planned],
     rows: Mapping[Id, StoredRecord],
 ) -> list[JsonObject]:
     seen_by = any_automation(schema.workspace_id)
-    after = [rows[one.after.id] for one in changed]
-    before = [one.before for one in changed if one.before is not None]
+    after = [rows[plan.after.id] for plan in changes]
+    before = [plan.before for plan in changes if plan.before is not None]
     # One statement reads the links of both.
     details = await record_details(work, seen_by, schema, [*after, *before])
     now, past = details[: len(after)], {each.id: each for each in details[len(after) :]}
     return [
-        _change(actor, schema, one, detail, past.get(detail.id))
-        for one, detail in zip(changed, now, strict=True)
+        _change(actor, schema, plan, detail, past.get(detail.id))
+        for plan, detail in zip(changes, now, strict=True)
     ]
 
 
@@ -92,14 +92,14 @@ def any_automation(workspace_id: Id) -> Actor:
 
 
 def _change(
-    actor: Actor, schema: Schema, one: Planned, now: RecordDetail, past: RecordDetail | None
+    actor: Actor, schema: Schema, plan: Planned, now: RecordDetail, past: RecordDetail | None
 ) -> JsonObject:
     record = now.to_json()
     before = None
-    if past is not None and _was_there(one):
-        before = _as_it_was(schema, one, past)
+    if past is not None and _was_there(plan):
+        before = _as_it_was(schema, plan, past)
     computed = [key for key, spec in schema.fields.items() if spec.computed]
-    keys = set(one.changed_keys)
+    keys = set(plan.changed_keys)
     if before is not None:
         keys.update(differing(before, record, computed))
     return {
@@ -111,22 +111,22 @@ def _change(
             "userId": None if actor.person is None else str(actor.person),
             "runId": None if actor.principal.run_id is None else str(actor.principal.run_id),
         },
-        "gone": one.kind is ChangeKind.DELETED,
+        "gone": plan.kind is ChangeKind.DELETED,
         "system": _is_system(actor),
     }
 
 
-def _was_there(one: Planned) -> bool:
-    return one.before is not None and one.before.deleted_at is None
+def _was_there(plan: Planned) -> bool:
+    return plan.before is not None and plan.before.deleted_at is None
 
 
-def _as_it_was(schema: Schema, one: Planned, past: RecordDetail) -> JsonObject:
+def _as_it_was(schema: Schema, plan: Planned, past: RecordDetail) -> JsonObject:
     """The record before; its links are read after, but for the ones that the write changed."""
-    assert one.history is not None, "what changes nothing is no change"
-    shown = past.to_json()
-    del shown["related"]
-    old = one.history.before or {}
-    for key in one.changed_keys:
+    assert plan.history is not None, "what changes nothing is no change"
+    snapshot = past.to_json()
+    del snapshot["related"]
+    old = plan.history.before or {}
+    for key in plan.changed_keys:
         if key in schema.fields and schema.fields[key].relation:
-            shown["relations"][key] = old.get(key, [])
-    return shown
+            snapshot["relations"][key] = old.get(key, [])
+    return snapshot

@@ -8,7 +8,7 @@ from runtime.families import Family
 TIME_ENTRIES = WorkTable(
     time_entry,
     ENTRY_LIFECYCLE,
-    ended="closed_at",
+    ended_column="closed_at",
     # Others go on until somebody ends them.
     executed=time_entry.c.mode.in_(TIMED_MODES),
     family=Family.TIMER_DUE,

@@ -87,15 +87,15 @@ class ViewDefinition(Protocol):
 
 async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> ViewDefinition:
     """The content of a view, whosever it is. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(view.c.database_id, view.c.kind, view.c.manifest).where(
             view.c.workspace_id == workspace_id, view.c.id == view_id
         ),
         of=ViewDefinition,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("view")
-    return found
+    return row
 
 
 async def find_view(

@@ -40,26 +40,26 @@ class NewDelivery:
         return derived_id("delivery", self.channel, self.subject_id, self.target_id, self.key)
 
 
-async def accept_deliveries(work: UnitOfWork, wanted: Sequence[NewDelivery]) -> None:
+async def accept_deliveries(work: UnitOfWork, deliveries: Sequence[NewDelivery]) -> None:
     """Record deliveries, in this order; deliveries that were accepted before stay as they are."""
-    if not wanted:
+    if not deliveries:
         return
     rows = [
         {
-            "id": one.id,
-            "workspace_id": one.workspace_id,
-            "channel": one.channel.value,
-            "subject_id": one.subject_id,
-            "target_id": one.target_id,
-            "input": one.input,
+            "id": new_delivery.id,
+            "workspace_id": new_delivery.workspace_id,
+            "channel": new_delivery.channel.value,
+            "subject_id": new_delivery.subject_id,
+            "target_id": new_delivery.target_id,
+            "input": new_delivery.input,
             "status": DeliveryStatus.PENDING.value,
             "attempts": 0,
             "executing": False,
             "executions": 0,
-            "expires_at": work.now_after(kept_for(one.channel)),
+            "expires_at": work.now_after(kept_for(new_delivery.channel)),
             "created_at": work.next_moment(),
         }
-        for one in wanted
+        for new_delivery in deliveries
     ]
     await work.execute(upsert(delivery).on_conflict_do_nothing(index_elements=["id"]), rows)
     work.notify_workers = True
@@ -79,20 +79,20 @@ async def hold_delivery(work: UnitOfWork, delivery_id: Id) -> DeliveryRow | None
     return await lifecycle.hold(work, DELIVERIES, delivery_id, of=DeliveryRow)
 
 
-def is_attempted_by(held: DeliveryRow, execution: int) -> bool:
+def is_attempted_by(row: DeliveryRow, execution: int) -> bool:
     """Tell whether the execution of this number is the one that attempts an open delivery."""
-    return held.executing and held.executions == execution
+    return row.executing and row.executions == execution
 
 
-async def begin_attempt(work: UnitOfWork, held: DeliveryRow) -> int:
+async def begin_attempt(work: UnitOfWork, row: DeliveryRow) -> int:
     """Count an attempt of a held delivery; its number."""
-    number = held.attempts + 1
+    number = row.attempts + 1
     values = {"attempts": number, "next_attempt_at": None}
-    await lifecycle.record_progress(work, DELIVERIES, held.id, **values)
+    await lifecycle.record_progress(work, DELIVERIES, row.id, **values)
     return number
 
 
-async def end_attempt(work: UnitOfWork, held: DeliveryRow, answer: Answer) -> DeliveryStatus:
+async def end_attempt(work: UnitOfWork, row: DeliveryRow, answer: Answer) -> DeliveryStatus:
     """Write what the latest attempt came to; the status. What waits behind it may go on."""
     work.notify_workers = True
     facts: JsonObject = {
@@ -100,15 +100,15 @@ async def end_attempt(work: UnitOfWork, held: DeliveryRow, answer: Answer) -> De
         "error": answer.message,
         "error_code": answer.code,
     }
-    pause = next_pause(DeliveryChannel(held.channel), held.attempts, answer)
+    pause = next_pause(DeliveryChannel(row.channel), row.attempts, answer)
     if pause is not None:
         moment = work.now_after(pause)
         facts |= {"next_attempt_at": moment, "executing": False}
-        await lifecycle.record_progress(work, DELIVERIES, held.id, **facts)
+        await lifecycle.record_progress(work, DELIVERIES, row.id, **facts)
         return DeliveryStatus.PENDING
     end = answer.end or DeliveryStatus.FAILED
     facts |= {"next_attempt_at": None, "executing": False}
-    await lifecycle.finish(work, DELIVERIES, [held.id], end, **facts)
+    await lifecycle.finish(work, DELIVERIES, [row.id], end, **facts)
     return end
 
 

@@ -25,41 +25,45 @@ the schedule, which a receiver that comes and goes must not use up in minutes.""
 _line = delivery_line.c
 
 
-async def record_answer(work: UnitOfWork, held: DeliveryRow, answer: Answer) -> None:
+async def record_answer(work: UnitOfWork, delivery_row: DeliveryRow, answer: Answer) -> None:
     """Write what an attempt means for the line, the last thing in its transaction.
 
     A delivery that nobody takes any more says nothing about the receiver.
     """
     if answer.end is DeliveryStatus.UNDELIVERABLE:
         return
-    this = _of(held.workspace_id, held.channel, held.target_id)
-    key = {"workspace_id": held.workspace_id, "channel": held.channel, "target_id": held.target_id}
+    condition = _of(delivery_row.workspace_id, delivery_row.channel, delivery_row.target_id)
+    key = {
+        "workspace_id": delivery_row.workspace_id,
+        "channel": delivery_row.channel,
+        "target_id": delivery_row.target_id,
+    }
     new = upsert(delivery_line).values(**key, failures=0, opened=0)
     await work.execute(new.on_conflict_do_nothing())
-    found = select(delivery_line).where(this).with_for_update()
+    found = select(delivery_line).where(condition).with_for_update()
     row = await work.first(found, of=DeliveryLine)
     assert row is not None
     before = _circuit(row)
     if answer.end is DeliveryStatus.DELIVERED:
         after = circuit.after_success(before, work.now)
         if before.retry_at is not None:
-            await _release(work, held)
+            await _release(work, delivery_row)
     else:
         asked = min(answer.retry_after or 0, LONGEST_PAUSE)
         after = circuit.after_failure(before, work.now, random.random(), asked)  # noqa: S311
     if after != before:
-        await work.execute(update(delivery_line).where(this).values(**asdict(after)))
+        await work.execute(update(delivery_line).where(condition).values(**asdict(after)))
 
 
-async def _release(work: UnitOfWork, held: DeliveryRow) -> None:
+async def _release(work: UnitOfWork, delivery_row: DeliveryRow) -> None:
     """Let those go that failed while their receiver did, in their order."""
     waiting = (
         select(delivery.c.id)
         .where(
             WAITING,
-            delivery.c.workspace_id == held.workspace_id,
-            delivery.c.channel == held.channel,
-            delivery.c.target_id == held.target_id,
+            delivery.c.workspace_id == delivery_row.workspace_id,
+            delivery.c.channel == delivery_row.channel,
+            delivery.c.target_id == delivery_row.target_id,
             delivery.c.next_attempt_at > work.now,
             delivery.c.attempts <= MOST_RELEASED,
         )

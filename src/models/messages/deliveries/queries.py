@@ -23,11 +23,11 @@ def deliveries_by(
 
 def open_deliveries_to(target_id: ColumnElement[Any], most: int) -> ScalarSelect[int]:
     """The number of open deliveries to the target that a column names, counted up to `most`."""
-    these = (
+    open_ids = (
         select(delivery.c.id)
         .where(delivery.c.target_id == target_id, delivery.c.status.in_(OPEN_DELIVERY))
         .limit(most)
         .correlate_except(delivery)
         .subquery()
     )
-    return select(func.count()).select_from(these).scalar_subquery()
+    return select(func.count()).select_from(open_ids).scalar_subquery()

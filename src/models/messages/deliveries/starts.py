@@ -79,7 +79,7 @@ def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:
     """The deliveries that their lines have room for, and the `turn` of each in its line."""
     line = _lines(own)
     works_well = (_line.failures == 0) & _line.succeeded_at.is_not(None)
-    most = case(
+    line_limit = case(
         (_line.retry_at > _NOW, 0),
         (_line.retry_at.is_not(None), 1),
         (works_well, bindparam("line_room", type_=Integer)),
@@ -87,7 +87,7 @@ def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:
     )
     under_way = select(func.count()).where(EXECUTING, _of(line, _one)).correlate(line)
     room = (
-        select(most.label("most"), under_way.scalar_subquery().label("under_way"))
+        select(line_limit.label("most"), under_way.scalar_subquery().label("under_way"))
         .select_from(select(literal(1)).subquery().outerjoin(delivery_line, _of(line, _line)))
         .correlate(line)
         .lateral("room")
@@ -126,7 +126,7 @@ def _next_of_workspace() -> Select[Any]:
     following = _next_of_lines(_one.workspace_id == here).subquery()
     under_way = select(func.count()).where(EXECUTING, _one.workspace_id == here)
     room = cast(bindparam("workspace_room", type_=Integer), Integer) - under_way.scalar_subquery()
-    chosen = (
+    batch = (
         select(following.c.id, following.c.turn)
         .order_by(following.c.turn, following.c.created_at, following.c.id)
         .limit(func.greatest(room, 0))
@@ -135,9 +135,9 @@ def _next_of_workspace() -> Select[Any]:
     columns = (_one.id, _one.workspace_id, _one.channel, _one.subject_id, _one.executions)
     return (
         select(*columns)
-        .join(chosen, chosen.c.id == _one.id)
+        .join(batch, batch.c.id == _one.id)
         .where(WAITING)
-        .order_by(chosen.c.turn, _one.created_at, _one.id)
+        .order_by(batch.c.turn, _one.created_at, _one.id)
         .with_for_update(of=delivery, skip_locked=True)
     )
 

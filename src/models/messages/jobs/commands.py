@@ -117,13 +117,13 @@ async def close_job(
     return bool(await lifecycle.finish(work, JOBS, [job_id], status, result=result))
 
 
-async def cancel_job(work: UnitOfWork, found: JobRow) -> None:
+async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
     """Cancel an open job: at once before it begins, else when what it did is taken back."""
-    this = JOBS.table.c.id == found.id, JOBS.table.c.status == JobStatus.QUEUED
+    this = JOBS.table.c.id == job.id, JOBS.table.c.status == JobStatus.QUEUED
     cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
     await work.execute(cancelled)
-    family = Family(found.family)
-    await lifecycle.cancel_executions(work, family, found.workspace_id, [found.id])
+    family = Family(job.family)
+    await lifecycle.cancel_executions(work, family, job.workspace_id, [job.id])
 
 
 async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:

@@ -73,14 +73,14 @@ async def notify_each(
     work: UnitOfWork, workspace_id: Id, notices: Iterable[tuple[Collection[Id], Notice]]
 ) -> set[Id]:
     """Notify several groups of users, each of something else, as `notify` does; whom it reached."""
-    meant = [(_others(user_ids, notice), notice) for user_ids, notice in notices]
-    everybody = {user_id for user_ids, _ in meant for user_id in user_ids}
+    groups = [(_others(user_ids, notice), notice) for user_ids, notice in notices]
+    everybody = {user_id for user_ids, _ in groups for user_id in user_ids}
     if not everybody:
         return set()
     found = await work.rows(listeners(roles_among(workspace_id, everybody)), of=Listener)
     members = {user.user_id: user for user in sorted(found, key=lambda user: user.user_id)}
     addressed: list[tuple[Listener, dict[str, Any]]] = []
-    for user_ids, notice in meant:
+    for user_ids, notice in groups:
         roles = {id_: Role(user.role) for id_, user in members.items() if id_ in user_ids}
         seeing = await viewers_of(work, workspace_id, notice.item_id, roles)
         users = [user for id_, user in members.items() if id_ in seeing]
@@ -115,7 +115,7 @@ def _uuids(ids: Sequence[Id]) -> Any:
 
 
 def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> dict[str, Any]:
-    shown = wants(user.choices, notice.kind, NoticeChannel.IN_APP)
+    in_app = wants(user.choices, notice.kind, NoticeChannel.IN_APP)
     return {
         "id": new_id()
         if notice.key is None
@@ -130,7 +130,7 @@ def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> 
         "run_id": notice.run_id,
         "actor_user_id": notice.actor_user_id,
         "data": notice.data,
-        "archived_at": None if shown else work.now,
+        "archived_at": None if in_app else work.now,
         "created_at": work.now,
     }
 
@@ -210,13 +210,13 @@ async def _held(
     ).where(*own)
     if ids:
         known = {id_ for text in ids if (id_ := parse_id(text))}
-        meant = columns.where(_notification.id.in_(sorted(known)))
+        statement = columns.where(_notification.id.in_(sorted(known)))
     else:
         newest = (
             select(_notification.id).where(*own, waiting).order_by(_notification.created_at.desc())
         )
-        meant = columns.where(_notification.id.in_(newest.limit(MOST_AT_ONCE)), waiting)
-    found = await work.rows(meant.order_by(_notification.id).with_for_update(), of=_HeldRow)
+        statement = columns.where(_notification.id.in_(newest.limit(MOST_AT_ONCE)), waiting)
+    found = await work.rows(statement.order_by(_notification.id).with_for_update(), of=_HeldRow)
     if len(ids) == 1 and not found:
         raise NotFoundError("notification")
     return found

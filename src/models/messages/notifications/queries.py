@@ -23,14 +23,14 @@ def readable_places(
 
     Raises `NotFoundError` for one the caller is not in, `DeniedError` without workspace:read.
     """
-    needed = Scope.WORKSPACE_READ
-    readable = [place for place, role in roles.items() if needed in principal.usable_scopes(role)]
+    scope = Scope.WORKSPACE_READ
+    readable = [place for place, role in roles.items() if scope in principal.usable_scopes(role)]
     if workspace_id is None:
         return readable
     if workspace_id not in roles:
         raise NotFoundError("workspace")
     if workspace_id not in readable:
-        raise DeniedError(f"The credential lacks the scope {needed}.")
+        raise DeniedError(f"The credential lacks the scope {scope}.")
     return [workspace_id]
 
 

@@ -33,7 +33,7 @@ async def report_presence(
         return
     workspace_ids, user_ids = zip(*sorted(present), strict=True)
     columns = ["process_id", "workspace_id", "user_id", "seen_at"]
-    given = select(
+    source = select(
         bindparam("process_id", type_=Uuid),
         _rows.c.workspace_id,
         _rows.c.user_id,
@@ -44,4 +44,4 @@ async def report_presence(
         "workspace_ids": list(workspace_ids),
         "user_ids": list(user_ids),
     }
-    await work.execute(insert(presence).from_select(columns, given), parameters)
+    await work.execute(insert(presence).from_select(columns, source), parameters)

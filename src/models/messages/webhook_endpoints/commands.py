@@ -179,7 +179,7 @@ async def _send(  # the parts of a delivery
     payload: JsonObject,
     key: str = "",
 ) -> WebhookDeliveryBody:
-    wanted = NewDelivery(
+    new_delivery = NewDelivery(
         workspace_id=actor.workspace_id,
         channel=DeliveryChannel.WEBHOOK,
         subject_id=event_id,
@@ -187,9 +187,9 @@ async def _send(  # the parts of a delivery
         input=payload,
         key=key,
     )
-    await accept_deliveries(work, [wanted])
+    await accept_deliveries(work, [new_delivery])
     await try_now(work, actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
-    made = await find_delivery(work, actor.workspace_id, endpoint_id, wanted.id)
+    made = await find_delivery(work, actor.workspace_id, endpoint_id, new_delivery.id)
     return delivery_body(made, actor)
 
 

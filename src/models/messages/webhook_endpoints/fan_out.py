@@ -60,7 +60,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     To be called until it gives 0. Endpoints that another worker serves are left to it.
     """
     until = await head(work, workspace_id)
-    held = (
+    statement = (
         select(webhook_endpoint)
         .where(
             _endpoint.workspace_id == workspace_id,
@@ -71,7 +71,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
         .order_by(_endpoint.id)
         .with_for_update(skip_locked=True)
     )
-    endpoints = await work.rows(held, of=WebhookEndpoint)
+    endpoints = await work.rows(statement, of=WebhookEndpoint)
     if not endpoints:
         return 0
     events = await events_between(
@@ -85,13 +85,13 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     )
     if not events:
         return 0
-    wanted = [
+    deliveries = [
         _delivery(endpoint, event)
         for event in events
         for endpoint in endpoints
         if _wants(endpoint, event)
     ]
-    await accept_deliveries(work, wanted)
+    await accept_deliveries(work, deliveries)
     await work.execute(
         update(webhook_endpoint)
         .where(_endpoint.id.in_([one.id for one in endpoints]))
@@ -107,19 +107,19 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EV
     """
     old = has_grown(_endpoint.workspace_id, _endpoint.log_position, before)
     behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
-    found = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
-    if found is None:
+    endpoint = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
+    if endpoint is None:
         return 0
-    here, place = found.workspace_id, found.log_position
+    here, place = endpoint.workspace_id, endpoint.log_position
     until, types = await head(work, here), list(EventType)
     following = await events_between(work, here, place, until, types=types, user_ids=[], most=limit)
     events = list(takewhile(lambda event: event.at < before, following))
     if not events:
         return 0
-    wanted = [_delivery(found, event) for event in events if _wants(found, event)]
-    await accept_deliveries(work, wanted)
-    await end_unsent(work, [one.id for one in wanted], EXPIRED)
-    this = update(webhook_endpoint).where(_endpoint.id == found.id)
+    deliveries = [_delivery(endpoint, event) for event in events if _wants(endpoint, event)]
+    await accept_deliveries(work, deliveries)
+    await end_unsent(work, [one.id for one in deliveries], EXPIRED)
+    this = update(webhook_endpoint).where(_endpoint.id == endpoint.id)
     await work.execute(this.values(log_position=events[-1].seq))
     return len(events)
 

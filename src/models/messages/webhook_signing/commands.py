@@ -18,8 +18,8 @@ async def signing_secret(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> b
     """The workspace's secret, the same for whoever asks first at the same time."""
     place = f"webhook_signing_secret|{workspace_id}|sealed"
     this = webhook_signing_secret.c.workspace_id == workspace_id
-    stored = select(webhook_signing_secret.c.sealed).where(this)
-    sealed = await work.scalar(stored)
+    statement = select(webhook_signing_secret.c.sealed).where(this)
+    sealed = await work.scalar(statement)
     if sealed is None:
         made = {
             "workspace_id": workspace_id,
@@ -27,7 +27,7 @@ async def signing_secret(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> b
             "created_at": work.now,
         }
         await work.execute(upsert(webhook_signing_secret).values(made).on_conflict_do_nothing())
-        sealed = await work.scalar(stored)
+        sealed = await work.scalar(statement)
     return keys.unseal(sealed, place)
 
 

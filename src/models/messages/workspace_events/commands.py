@@ -42,7 +42,7 @@ async def append_event(
 
 
 async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove events from before a moment; how many. To be called until it gives 0."""
+    """Delete up to `limit` events from before a moment; return the number. Repeat until 0."""
     # Numbers grow with time, near enough: the oldest events are those with the least.
     oldest = (
         select(workspace_event.c.seq, workspace_event.c.at)
@@ -58,7 +58,7 @@ async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS
 
 
 async def purge_events_of(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
-    """Remove events of a workspace that goes; how many. To be called until it gives 0."""
+    """Delete up to `limit` events of a deleted workspace; return the number. Repeat until 0."""
     some = select(workspace_event.c.seq).where(workspace_event.c.workspace_id == workspace_id)
     of_it = delete(workspace_event).where(workspace_event.c.seq.in_(some.limit(limit)))
     return (await work.execute(of_it)).rowcount

@@ -83,9 +83,9 @@ async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> RevokedApiKe
     return RevokedApiKey(id=key_id)
 
 
-async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:
+async def mark_keys_used(work: UnitOfWork, moments: Mapping[Id, datetime]) -> None:
     """Set `lastUsedAt`, never backwards."""
-    for key_id, moment in used.items():
+    for key_id, moment in moments.items():
         older = or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
         await work.execute(
             update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)

@@ -23,7 +23,7 @@ async def create_segment(
     read_rule(body.rule, work.now)
     if await work.scalar(select(func.count()).select_from(audience_segment)) >= MAX_SEGMENTS:
         raise ConflictError(f"There are {MAX_SEGMENTS} segments already.")
-    made = (
+    statement = (
         insert(audience_segment)
         .values(
             key=body.key,
@@ -36,7 +36,7 @@ async def create_segment(
         .on_conflict_do_nothing()
         .returning(audience_segment)
     )
-    row = None if body.key in BUILT_IN else await work.first(made, of=AudienceSegment)
+    row = None if body.key in BUILT_IN else await work.first(statement, of=AudienceSegment)
     if row is None:
         raise ValidationError.at("key", f"There is a segment with the key {body.key} already.")
     return segment_body(row)

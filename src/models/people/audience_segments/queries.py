@@ -73,13 +73,13 @@ async def list_segments(work: UnitOfWork) -> AudienceSegmentList:
     built_in = [
         AudienceSegmentBody(
             key=key,
-            label=known.label,
-            description=known.description,
+            label=segment.label,
+            description=segment.description,
             built_in=True,
-            rule=known.rule,
+            rule=segment.rule,
             created_at=None,
         )
-        for key, known in BUILT_IN.items()
+        for key, segment in BUILT_IN.items()
     ]
     return AudienceSegmentList(segments=[*built_in, *own], cursor=None)
 
@@ -112,16 +112,16 @@ async def segments_of(
     attributes: JsonObject,
 ) -> frozenset[str]:
     """The segments among these that a caller belongs to, asking about a workspace or about none."""
-    known = {key: BUILT_IN[key].rule for key in keys if key in BUILT_IN}
-    others = sorted(set(keys) - known.keys())
+    rules = {key: BUILT_IN[key].rule for key in keys if key in BUILT_IN}
+    others = sorted(set(keys) - rules.keys())
     if others:
         rows = await work.rows(select(audience_segment).where(_segment.key.in_(others)))
-        known |= {row.key: row.rule for row in rows}
-    if not known:
+        rules |= {row.key: row.rule for row in rows}
+    if not rules:
         return frozenset()
-    order = sorted(known)
+    order = sorted(rules)
     found = await work.first(
-        _judgement([known[key] for key in order], user_id, workspace_id, attributes, work.now)
+        _judgement([rules[key] for key in order], user_id, workspace_id, attributes, work.now)
     )
     return frozenset(key for key, holds in zip(order, found or (), strict=False) if holds)
 

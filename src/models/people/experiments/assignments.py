@@ -147,8 +147,10 @@ async def draw_all(
     """Draw the caller's variants of these experiments, as far as they run or have a winner."""
     asked = {"every": flags is None, "flags": list(flags or ()), "ids": list(ids)}
     rows = await _LIVE.rows(work, {"now": work.now, **asked})
-    drawn = [_draw(row, caller, runs=row.runs) for row in rows]
-    audiences = {one.row.audience for one in drawn if isinstance(one, Drawn)} - {EVERYBODY}
+    outcomes = [_draw(row, caller, runs=row.runs) for row in rows]
+    audiences = {outcome.row.audience for outcome in outcomes if isinstance(outcome, Drawn)} - {
+        EVERYBODY
+    }
     belongs = {EVERYBODY}
     if audiences:
         belongs |= await segments_of(
@@ -159,10 +161,10 @@ async def draw_all(
             attributes=caller.attributes,
         )
     return [
-        LeftOut(one.row, IgnoredBecause.NOT_IN_AUDIENCE)
-        if isinstance(one, Drawn) and one.row.audience not in belongs
-        else one
-        for one in drawn
+        LeftOut(outcome.row, IgnoredBecause.NOT_IN_AUDIENCE)
+        if isinstance(outcome, Drawn) and outcome.row.audience not in belongs
+        else outcome
+        for outcome in outcomes
     ]
 
 
@@ -177,14 +179,14 @@ def _draw(row: LiveRow, caller: Caller, *, runs: bool) -> Drawn | LeftOut:
     return Drawn(row, unit, variants[chosen], runs)
 
 
-def _assignment(drawn: Drawn) -> Assignment:
-    row = drawn.row
+def _assignment(outcome: Drawn) -> Assignment:
+    row = outcome.row
     return Assignment(
         experiment_id=row.id,
         flag_key=row.flag_key,
         target_type=TargetType(row.target_type),
         target_key=row.target_key,
         assignment_unit=AssignmentUnit(row.assignment_unit),
-        variant_id=drawn.variant.id,
-        label=drawn.variant.label,
+        variant_id=outcome.variant.id,
+        label=outcome.variant.label,
     )

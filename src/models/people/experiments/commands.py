@@ -163,22 +163,24 @@ def _move(
 
 
 def _read_variants(
-    given: list[VariantInput], figures: Mapping[str, Mapping[str, Any]]
+    inputs: list[VariantInput], figures: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The variants as they are stored. Raises ValidationError."""
     ids: list[str] = []
-    for place, one in enumerate(given):
-        ids.append(one.id or first_free(slug(one.label, "variant"), ids))
+    for place, variant in enumerate(inputs):
+        ids.append(variant.id or first_free(slug(variant.label, "variant"), ids))
         known = figures.get(ids[-1], {})
         for name in _FIGURES:
-            figure = getattr(one, name)
+            figure = getattr(variant, name)
             if figure is not None and figure != known.get(name, 0):
                 raise ValidationError.at(
                     f"variants.{place}", "The figures of a variant are counted, not set."
                 )
-    variants = as_variants(given, ids)
+    variants = as_variants(inputs, ids)
     check_variants(variants)
-    return [{"id": one.id, "label": one.label, "split": one.split} for one in variants]
+    return [
+        {"id": variant.id, "label": variant.label, "split": variant.split} for variant in variants
+    ]
 
 
 async def _check(work: UnitOfWork, values: Mapping[str, Any]) -> None:

@@ -37,21 +37,23 @@ async def record_events(
     for place, event in enumerate(body.events):
         if (event.experiment_id is None) == (event.flag_key is None):
             raise ValidationError.at(f"events.{place}", "Give either experimentId or flagKey.")
-    ids = sorted({one.experiment_id for one in body.events if one.experiment_id is not None})
+    ids = sorted({event.experiment_id for event in body.events if event.experiment_id is not None})
     await _check_known(work, ids)
-    flags = [one.flag_key for one in body.events if one.flag_key is not None]
+    flags = [event.flag_key for event in body.events if event.flag_key is not None]
     draws = await draw_all(work, caller, flags, ids)
     reasons = [_ignored(event, draws) for event in body.events]
     # An exposure counts before what follows it, whatever the order of the events.
     for kind in (EXPOSURE, CONVERSION, ERROR):
-        for one in draws:
-            these = [
+        for draw in draws:
+            places = [
                 place
                 for place, event in enumerate(body.events)
-                if reasons[place] is None and _names(event, one.row) and _means(event, one) == kind
+                if reasons[place] is None
+                and _names(event, draw.row)
+                and _means(event, draw) == kind
             ]
-            if these and isinstance(one, Drawn) and not await _count(work, one, kind):
-                for place in these:
+            if places and isinstance(draw, Drawn) and not await _count(work, draw, kind):
+                for place in places:
                     reasons[place] = IgnoredBecause.NOT_EXPOSED
     results = [_result(reason) for reason in reasons]
     recorded = reasons.count(None)
@@ -80,30 +82,30 @@ def _names(event: ExperimentEvent, row: LiveRow) -> bool:
     return event.flag_key == row.flag_key
 
 
-def _means(event: ExperimentEvent, one: Drawn | LeftOut) -> str | None:
+def _means(event: ExperimentEvent, draw: Drawn | LeftOut) -> str | None:
     """The role of an event in the experiment it names; None when it has none."""
     if event.event == EXPOSURE:
         return EXPOSURE
-    if event.event in {CONVERSION, one.row.primary_metric}:
+    if event.event in {CONVERSION, draw.row.primary_metric}:
         return CONVERSION
-    return ERROR if event.event in {ERROR, one.row.guardrail_metric} else None
+    return ERROR if event.event in {ERROR, draw.row.guardrail_metric} else None
 
 
-async def _count(work: UnitOfWork, drawn: Drawn, kind: str) -> bool:
+async def _count(work: UnitOfWork, draw: Drawn, kind: str) -> bool:
     """Count an event of a unit; False when the unit has not met its variant."""
-    this = {
-        "experiment_id": drawn.row.id,
-        "unit": hashlib.sha256(drawn.unit.encode()).digest(),
+    key = {
+        "experiment_id": draw.row.id,
+        "unit": hashlib.sha256(draw.unit.encode()).digest(),
     }
     if kind == EXPOSURE:
-        values = {**this, "variant": drawn.variant.id, "exposed_at": work.now}
+        values = {**key, "variant": draw.variant.id, "exposed_at": work.now}
         await work.execute(upsert(experiment_unit).values(values).on_conflict_do_nothing())
         return True
     column = _unit.converted_at if kind == CONVERSION else _unit.failed_at
     first = {column.name: func.coalesce(column, work.now)}
     counted = await work.execute(
         update(experiment_unit)
-        .where(_unit.experiment_id == this["experiment_id"], _unit.unit == this["unit"])
+        .where(_unit.experiment_id == key["experiment_id"], _unit.unit == key["unit"])
         .values(first)
     )
     return counted.rowcount > 0

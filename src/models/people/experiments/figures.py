@@ -37,16 +37,16 @@ def guardrail(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> Guar
 
 def sample_ratio(variants: Sequence[Variant], counts: Mapping[str, Counts]) -> SampleRatio | None:
     """The test of the exposures against the splits; None before the first one."""
-    drawn = [variant for variant in variants if variant.split > 0]
-    seen = [counts.get(variant.id, Counts()).exposures for variant in drawn]
-    total = sum(seen)
-    if not total or len(drawn) < 2:
+    active_variants = [variant for variant in variants if variant.split > 0]
+    exposures = [counts.get(variant.id, Counts()).exposures for variant in active_variants]
+    total = sum(exposures)
+    if not total or len(active_variants) < 2:
         return None
     from scipy.stats import chisquare  # noqa: PLC0415  # half a second and 60 MB, for few
 
-    whole = sum(variant.split for variant in drawn)
-    expected = [total * variant.split / whole for variant in drawn]
-    p_value = float(chisquare(seen, expected).pvalue)
+    whole = sum(variant.split for variant in active_variants)
+    expected = [total * variant.split / whole for variant in active_variants]
+    p_value = float(chisquare(exposures, expected).pvalue)
     return SampleRatio(mismatch=p_value < MISMATCH, p_value=round(p_value, _DIGITS))
 
 

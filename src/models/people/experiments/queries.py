@@ -96,22 +96,22 @@ def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBod
 
 async def _counts(work: UnitOfWork, rows: Sequence[Experiment]) -> Mapping[Id, FiguresOf]:
     """The figures of experiments, from the units that are kept here or from their own nouns."""
-    found: dict[Id, dict[str, Counts]] = defaultdict(dict)
+    by_experiment: dict[Id, dict[str, Counts]] = defaultdict(dict)
     by_type = sorted(rows, key=lambda row: row.target_type)
     for kind, group in groupby(by_type, key=lambda row: row.target_type):
         handler, some = handler_of(TargetType(kind)), list(group)
         if handler is None:
-            await _add_counted_units(work, some, found)
+            await _add_counted_units(work, some, by_experiment)
             continue
         for (experiment_id, variant), counts in (await handler.counts(work, some)).items():
-            found[Id(experiment_id)][variant] = counts
-    return found
+            by_experiment[Id(experiment_id)][variant] = counts
+    return by_experiment
 
 
 async def _add_counted_units(
-    work: UnitOfWork, rows: Sequence[Experiment], found: dict[Id, dict[str, Counts]]
+    work: UnitOfWork, rows: Sequence[Experiment], by_experiment: dict[Id, dict[str, Counts]]
 ) -> None:
-    counted = await work.rows(
+    unit_counts = await work.rows(
         select(
             _unit.experiment_id,
             _unit.variant,
@@ -122,5 +122,7 @@ async def _add_counted_units(
         .where(_unit.experiment_id.in_([row.id for row in rows]))
         .group_by(_unit.experiment_id, _unit.variant)
     )
-    for row in counted:
-        found[row.experiment_id][row.variant] = Counts(row.exposures, row.conversions, row.errors)
+    for row in unit_counts:
+        by_experiment[row.experiment_id][row.variant] = Counts(
+            row.exposures, row.conversions, row.errors
+        )

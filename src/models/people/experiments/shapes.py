@@ -290,6 +290,6 @@ class EventsRecorded(Shape):
     results: list[EventResult]
 
 
-def as_variants(given: list[VariantInput], ids: list[str]) -> list[Variant]:
+def as_variants(inputs: list[VariantInput], ids: list[str]) -> list[Variant]:
     """The variants a body gives, under these ids."""
-    return [Variant(one_id, one.label, one.split) for one, one_id in zip(given, ids, strict=True)]
+    return [Variant(one_id, one.label, one.split) for one, one_id in zip(inputs, ids, strict=True)]

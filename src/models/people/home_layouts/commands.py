@@ -18,14 +18,14 @@ async def replace_home_layout(
     difference.
     """
     widgets = [widget.model_dump(exclude_none=True) for widget in body.widgets]
-    given = {"widgets": widgets, "updated_at": work.now}
+    values = {"widgets": widgets, "updated_at": work.now}
     statement = upsert(home_layout).values(
-        workspace_id=actor.workspace_id, user_id=actor.user_id, **given
+        workspace_id=actor.workspace_id, user_id=actor.user_id, **values
     )
     await work.execute(
         statement.on_conflict_do_update(
             index_elements=["workspace_id", "user_id"],
-            set_=given,
+            set_=values,
             where=home_layout.c.widgets.is_distinct_from(statement.excluded.widgets),
         )
     )

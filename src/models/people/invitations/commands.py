@@ -80,19 +80,19 @@ async def accept_invitation(
     A member keeps the stronger role. Raises `NotFoundError` for everything else, so that a token
     tells nothing to those it was not made for.
     """
-    found = await _open_invitation(work, keys, token)
+    row = await _open_invitation(work, keys, token)
     user = await find_user(work, principal.user_id)
-    if found is None or user is None or (user.email or "").lower() != found.email:
+    if row is None or user is None or (user.email or "").lower() != row.email:
         raise NotFoundError("invitation")
     await work.execute(
-        update(invitation).where(invitation.c.id == found.id).values(accepted_at=work.now)
+        update(invitation).where(invitation.c.id == row.id).values(accepted_at=work.now)
     )
-    role = Role(found.role)
-    current = roles.get(found.workspace_id)
+    role = Role(row.role)
+    current = roles.get(row.workspace_id)
     if current is not None and outranks(current, role):
         role = current
-    await add_member(work, found.workspace_id, principal.user_id, role)
-    return await get_workspace(work, principal, found.workspace_id, role)
+    await add_member(work, row.workspace_id, principal.user_id, role)
+    return await get_workspace(work, principal, row.workspace_id, role)
 
 
 async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Invitation | None:

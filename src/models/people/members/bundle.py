@@ -31,7 +31,7 @@ async def _identify(
     members = select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == target.workspace_id
     )
-    found = await work.rows(
+    users = await work.rows(
         select(app_user.c.id, address.label("email"))
         .where(
             address == any_(literal(list(emails), ARRAY(Text))),
@@ -40,8 +40,8 @@ async def _identify(
         .order_by(app_user.c.created_at.desc(), app_user.c.id.desc())
     )
     known: dict[str, list[str]] = {}
-    for one in found:
-        known.setdefault(one.email, []).append(str(one.id))
+    for user in users:
+        known.setdefault(user.email, []).append(str(user.id))
     named = {row["user_id"]: known.get((row.get("email") or "").lower(), []) for row in rows}
     # Of several people with one address it is the one whose id it was, or else the first.
     return {own: own if own in ids else ids[-1] for own, ids in named.items() if ids}

@@ -76,7 +76,7 @@ async def _held(work: UnitOfWork, actor: Actor, user_id: Id) -> Role:
 async def _keep_an_owner(work: UnitOfWork, actor: Actor, user_id: Id, current: Role) -> None:
     if current is not Role.OWNER:
         return
-    other = await work.first(
+    other_owner = await work.first(
         select(workspace_member.c.user_id)
         .where(
             workspace_member.c.workspace_id == actor.workspace_id,
@@ -85,5 +85,5 @@ async def _keep_an_owner(work: UnitOfWork, actor: Actor, user_id: Id, current: R
         )
         .limit(1)
     )
-    if other is None:
+    if other_owner is None:
         raise ConflictError("A workspace needs an owner; make somebody else one first.")

@@ -102,7 +102,7 @@ async def longest_workspace(
 ) -> Id | None:
     """The workspace in which a user has been a member longest, deleted ones and these apart."""
     member = workspace_member.c
-    found: Id | None = await work.scalar(
+    workspace_id: Id | None = await work.scalar(
         select(member.workspace_id)
         .join(workspace, workspace.c.id == member.workspace_id)
         .where(
@@ -113,7 +113,7 @@ async def longest_workspace(
         .order_by(member.created_at, member.workspace_id)
         .limit(1)
     )
-    return found
+    return workspace_id
 
 
 _ROLES = PreparedStatement(

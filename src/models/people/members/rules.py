@@ -6,9 +6,9 @@ from runtime.errors import DeniedError
 _RANK = {role: place for place, role in enumerate(Role)}
 
 
-def outranks(role: Role, other: Role) -> bool:
+def outranks(role: Role, other_role: Role) -> bool:
     """True when a role is the other or stronger."""
-    return _RANK[role] <= _RANK[other]
+    return _RANK[role] <= _RANK[other_role]
 
 
 def check_role_given(giver: Role, role: Role) -> None:

@@ -50,11 +50,11 @@ async def read_choice(
     work: UnitOfWork, principal: Principal, member_of: Container[Id], oauth_client_id: str
 ) -> OauthClientWorkspace:
     """The caller's own choice; none where the caller is a member no more."""
-    chosen = await work.scalar(
+    workspace_id = await work.scalar(
         select(oauth_client_choice.c.workspace_id).where(
             oauth_client_choice.c.user_id == principal.user_id,
             oauth_client_choice.c.oauth_client_id == oauth_client_id,
         )
     )
-    seen = chosen if chosen is not None and chosen in member_of else None
+    seen = workspace_id if workspace_id is not None and workspace_id in member_of else None
     return OauthClientWorkspace(oauth_client_id=oauth_client_id, workspace_id=seen)

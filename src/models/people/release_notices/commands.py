@@ -56,14 +56,14 @@ async def acknowledge(
     )
     if number is None:
         raise NotFoundError("release")
-    moved = {"release_id": release_id, "number": number, "updated_at": work.now}
+    values = {"release_id": release_id, "number": number, "updated_at": work.now}
     statement = upsert(release_watermark).values(
-        user_id=principal.user_id, channel=body.channel.value, **moved
+        user_id=principal.user_id, channel=body.channel.value, **values
     )
     await work.execute(
         statement.on_conflict_do_update(
             index_elements=["user_id", "channel"],
-            set_=moved,
+            set_=values,
             where=release_watermark.c.number < statement.excluded.number,
         )
     )

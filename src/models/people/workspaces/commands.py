@@ -137,8 +137,8 @@ async def create_hidden_workspace(
 
 async def reveal_workspace(work: UnitOfWork, workspace_id: Id, user_id: Id) -> None:
     """Let its members see a workspace that was hidden; without an owner it gets this one."""
-    this = workspace.c.id == workspace_id
-    name = await work.scalar(select(workspace.c.name).where(this))
+    condition = workspace.c.id == workspace_id
+    name = await work.scalar(select(workspace.c.name).where(condition))
     for slug in _slugs(name, workspace_id):
         taken = select(workspace.c.id).where(
             workspace.c.slug == slug, workspace.c.deleted_at.is_(None)
@@ -146,7 +146,7 @@ async def reveal_workspace(work: UnitOfWork, workspace_id: Id, user_id: Id) -> N
         if await work.scalar(taken) is None:
             break
     await work.execute(
-        update(workspace).where(this).values(slug=slug, deleted_at=None, updated_at=work.now)
+        update(workspace).where(condition).values(slug=slug, deleted_at=None, updated_at=work.now)
     )
     owners = select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == workspace_id,

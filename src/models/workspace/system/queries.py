@@ -86,7 +86,7 @@ async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
         select(
             columns.status,
             func.count().label("count"),
-            func.min(columns[kind.accepted]).label("oldest"),
+            func.min(columns[kind.accepted_column]).label("oldest"),
         )
         .where(kind.is_open, kind.executed)
         .group_by(columns.status)

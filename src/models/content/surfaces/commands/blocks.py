@@ -42,32 +42,38 @@ from runtime.ids import new_id
 
 
 async def add_blocks(
-    work: UnitOfWork, actor: Actor, surface_id: Id, body: AddBlocks, expected: int | None = None
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    body: AddBlocks,
+    expected_version: int | None = None,
 ) -> AddedBlocks:
     """Add blocks at the top or in another block, after the blocks that are there.
 
     Raises `NotFoundError`, also for the parent and for what contents name, `ValidationError` below
     `blocks`, and `ConflictError` for a surface changed since and for an id in use.
     """
-    held = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     place = await _place(work, actor, surface_id, body.parent_block_id)
-    planned = plan_blocks(SurfaceKind(held.kind), body.blocks, place, new_id, most=MAX_ADDED)
-    own = [one.id for one in planned]
-    await check_references(work, actor, surface_id, [one.content for one in planned], own)
-    check_version(held, expected)
-    these = (
+    blocks = plan_blocks(SurfaceKind(surface_row.kind), body.blocks, place, new_id, most=MAX_ADDED)
+    own = [entry.id for entry in blocks]
+    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
+    check_version(surface_row, expected_version)
+    conditions = (
         block.c.workspace_id == actor.workspace_id,
         block.c.surface_id == surface_id,
         block.c.id == func.any(own),
     )
-    taken = await work.first(select(block.c.id).where(*these).limit(1))
-    if taken is not None:
-        raise ConflictError(f"The id {taken.id} is that of a block on this surface already.")
-    await store_blocks(work, actor, surface_id, planned)
-    await notify_mentioned(work, actor, home_of(held), {one.id: one.content for one in planned})
-    changed = await close_change(work, actor, held)
-    rows = await work.rows(select(block).where(*these), of=Block)
-    return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=changed.version)
+    duplicate = await work.first(select(block.c.id).where(*conditions).limit(1))
+    if duplicate is not None:
+        raise ConflictError(f"The id {duplicate.id} is that of a block on this surface already.")
+    await store_blocks(work, actor, surface_id, blocks)
+    await notify_mentioned(
+        work, actor, home_of(surface_row), {entry.id: entry.content for entry in blocks}
+    )
+    new_surface = await close_change(work, actor, surface_row)
+    rows = await work.rows(select(block).where(*conditions), of=Block)
+    return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=new_surface.version)
 
 
 async def update_block(
@@ -76,49 +82,53 @@ async def update_block(
     surface_id: Id,
     block_id: Id,
     body: UpdateBlock,
-    expected: int | None = None,
+    expected_version: int | None = None,
 ) -> ChangedBlock:
     """Change a block's kind, content or place, or move it with what is nested in it.
 
     Raises `NotFoundError`, also for the new parent and for what the content names,
     `ValidationError`, and `ConflictError` for a surface changed since.
     """
-    held = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
-    surface = SurfaceKind(held.kind)
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface = SurfaceKind(surface_row.kind)
     row = await find_block(work, actor, surface_id, block_id)
-    moved = await _destination(work, actor, row, body)
-    await _check_nesting(work, actor, surface, row, body, moved)
+    destination = await _destination(work, actor, row, body)
+    await _check_nesting(work, actor, surface, row, body, destination)
     values = {
-        **_moved(body, moved),
+        **_moved(body, destination),
         **_framed(surface, row, body),
         **_rewritten(surface, row, body),
     }
     await check_references(work, actor, surface_id, [values.get("content")])
-    check_version(held, expected)
+    check_version(surface_row, expected_version)
     await work.execute(
         update(block)
         .where(*this_block(actor, surface_id, block_id))
         .values(**values, updated_at=func.greatest(work.now, block.c.updated_at))
     )
-    await notify_mentioned(work, actor, home_of(held), {block_id: values.get("content", {})})
-    changed = await close_change(work, actor, held)
+    await notify_mentioned(work, actor, home_of(surface_row), {block_id: values.get("content", {})})
+    new_surface = await close_change(work, actor, surface_row)
     shown = block_detail(await find_block(work, actor, surface_id, block_id))
-    return ChangedBlock(block=shown, version=changed.version)
+    return ChangedBlock(block=shown, version=new_surface.version)
 
 
 async def delete_block(
-    work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id, expected: int | None = None
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    block_id: Id,
+    expected_version: int | None = None,
 ) -> DeletedBlock:
     """Delete a block with what is nested in it.
 
     Raises `NotFoundError`, and `ConflictError` for a surface changed since.
     """
-    held = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
+    surface_row = await hold_surface(work, actor, surface_id, Scope.BLOCKS_WRITE)
     await find_block(work, actor, surface_id, block_id)
-    check_version(held, expected)
+    check_version(surface_row, expected_version)
     await work.execute(delete(block).where(*this_block(actor, surface_id, block_id)))
-    changed = await close_change(work, actor, held)
-    return DeletedBlock(id=block_id, version=changed.version)
+    new_surface = await close_change(work, actor, surface_row)
+    return DeletedBlock(id=block_id, version=new_surface.version)
 
 
 async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | None) -> Place:
@@ -206,33 +216,35 @@ async def _check_nesting(
     surface: SurfaceKind,
     row: BlockRow,
     body: UpdateBlock,
-    moved: Place | None,
+    destination: Place | None,
 ) -> None:
     """A block of this kind may stand where it is going, and hold what is nested in it."""
     kind = body.kind or row.kind
-    if moved is None and kind == row.kind:
+    if destination is None and kind == row.kind:
         return
-    around = await work.rows(
+    entries = await work.rows(
         select(block.c.kind, block.c.id).where(
             block.c.workspace_id == actor.workspace_id,
             block.c.surface_id == row.surface_id,
             (block.c.id == row.parent_block_id) | (block.c.parent_block_id == row.id),
         )
     )
-    parent = next((one.kind for one in around if one.id == row.parent_block_id), None)
-    problem = kind_problem(surface, parent if moved is None else moved.parent_kind, kind)
+    parent = next((entry.kind for entry in entries if entry.id == row.parent_block_id), None)
+    problem = kind_problem(
+        surface, parent if destination is None else destination.parent_kind, kind
+    )
     if problem is not None:
         where = "parentBlockId" if kind == row.kind else "kind"
         raise ValidationError.at(where, problem)
-    for inner in {one.kind for one in around if one.id != row.parent_block_id}:
+    for inner in {entry.kind for entry in entries if entry.id != row.parent_block_id}:
         if not may_hold(surface, kind, inner):
             raise ValidationError.at("kind", f"cannot hold the {inner} that is nested in it")
 
 
-def _moved(body: UpdateBlock, moved: Place | None) -> dict[str, Any]:
+def _moved(body: UpdateBlock, destination: Place | None) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if moved is not None:
-        values = {"parent_block_id": moved.parent_block_id, "position": moved.last + 1}
+    if destination is not None:
+        values = {"parent_block_id": destination.parent_block_id, "position": destination.last + 1}
     if body.order is not None:
         values["position"] = body.order
     return values

@@ -49,23 +49,23 @@ async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Sc
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
-    found = await work.first(
+    row = await work.first(
         select(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id)
         .with_for_update(key_share=True),
         of=Surface,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("surface")
-    require_scope(actor, found.kind, scope)
-    return found
+    require_scope(actor, row.kind, scope)
+    return row
 
 
-def check_version(held: Surface, expected: int | None) -> None:
+def check_version(surface_row: Surface, expected_version: int | None) -> None:
     """Raise `ConflictError` when the surface is no longer the one that was read."""
-    if expected is not None and expected != held.version:
+    if expected_version is not None and expected_version != surface_row.version:
         raise ConflictError(
-            f"The surface was changed since: its version is {held.version}. Read it again."
+            f"The surface was changed since: its version is {surface_row.version}. Read it again."
         )
 
 
@@ -80,26 +80,26 @@ def check_settings(settings: JsonObject, path: str) -> None:
 
 
 async def close_change(
-    work: UnitOfWork, actor: Actor, held: Surface, settings: JsonObject | None = None
+    work: UnitOfWork, actor: Actor, surface_row: Surface, settings: JsonObject | None = None
 ) -> Surface:
     """Count the blocks, and give the surface its next version and, if given, these settings.
 
     Raises `ValidationError` at `blocks` for more than a surface holds.
     """
-    used = await work.first(
+    sizes = await work.first(
         select(func.count().label("blocks"), func.sum(block.c.byte_size).label("bytes")).where(
-            block.c.workspace_id == actor.workspace_id, block.c.surface_id == held.id
+            block.c.workspace_id == actor.workspace_id, block.c.surface_id == surface_row.id
         )
     )
-    assert used is not None
-    most = most_blocks(SurfaceKind(held.kind))
-    if used.blocks > most:
-        raise ValidationError.at("blocks", f"a {held.kind} holds at most {most} blocks")
-    if (used.bytes or 0) > MAX_BYTES:
+    assert sizes is not None
+    limit = most_blocks(SurfaceKind(surface_row.kind))
+    if sizes.blocks > limit:
+        raise ValidationError.at("blocks", f"a {surface_row.kind} holds at most {limit} blocks")
+    if (sizes.bytes or 0) > MAX_BYTES:
         raise ValidationError.at("blocks", f"hold more than {MAX_BYTES >> 20} MiB in all")
-    changed = await work.first(
+    new_surface = await work.first(
         update(surface)
-        .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == held.id)
+        .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_row.id)
         .values(
             version=surface.c.version + 1,
             settings=surface.c.settings if settings is None else settings,
@@ -108,8 +108,8 @@ async def close_change(
         .returning(surface),
         of=Surface,
     )
-    assert changed is not None
-    return changed
+    assert new_surface is not None
+    return new_surface
 
 
 _COLUMNS: dict[str, TypeEngine[Any]] = {
@@ -154,14 +154,14 @@ _STORE = _INSERT.on_conflict_do_update(
 
 
 async def store_blocks(
-    work: UnitOfWork, actor: Actor, surface_id: Id, planned: Sequence[PlannedBlock]
+    work: UnitOfWork, actor: Actor, surface_id: Id, blocks: Sequence[PlannedBlock]
 ) -> None:
     """Write blocks in one statement, over the blocks of these ids that are there already."""
-    if planned:
+    if blocks:
         parameters = {
             "workspace_id": actor.workspace_id,
             "surface_id": surface_id,
             "now": work.now,
-            "planned": [one.row() for one in planned],
+            "planned": [one.row() for one in blocks],
         }
         await work.execute(_STORE, parameters)

@@ -28,7 +28,7 @@ async def create_comment(
 
     Raises `NotFoundError`, also for the block or the thread.
     """
-    held = await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    surface_row = await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     block_id = body.block_id
     if body.block_id is not None:
         await find_block(work, actor, surface_id, body.block_id)
@@ -39,7 +39,7 @@ async def create_comment(
         if block_id not in {None, thread.block_id}:
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
-    (made,) = await work.rows(
+    (comment,) = await work.rows(
         insert(surface_comment)
         .values(
             id=new_id(),
@@ -55,8 +55,8 @@ async def create_comment(
         .returning(surface_comment),
         of=SurfaceComment,
     )
-    await notify_of_comment(work, actor, home_of(held), made)
-    return CommentDetail.model_validate(made)
+    await notify_of_comment(work, actor, home_of(surface_row), comment)
+    return CommentDetail.model_validate(comment)
 
 
 async def update_comment(
@@ -68,15 +68,15 @@ async def update_comment(
     an answer.
     """
     await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
-    found = await _find(work, actor, surface_id, comment_id)
-    if body.body is not None and found.author_user_id != actor.user_id:
+    comment = await _find(work, actor, surface_id, comment_id)
+    if body.body is not None and comment.author_user_id != actor.user_id:
         raise DeniedError("Only its author changes the words of a comment.")
-    if body.resolved is not None and found.parent_comment_id is not None:
+    if body.resolved is not None and comment.parent_comment_id is not None:
         raise ValidationError.at("resolved", "is of the whole thread; name its first comment")
     values: dict[str, Any] = {}
     if body.body is not None:
-        values = {"body": body.body, "updated_at": func.greatest(work.now, found.updated_at)}
-    if body.resolved is True and found.resolved_at is None:
+        values = {"body": body.body, "updated_at": func.greatest(work.now, comment.updated_at)}
+    if body.resolved is True and comment.resolved_at is None:
         values |= {"resolved_at": work.now, "resolved_by_user_id": actor.user_id}
     if body.resolved is False:
         values |= {"resolved_at": None, "resolved_by_user_id": None}
@@ -112,12 +112,12 @@ def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
 
 async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
     """The comment, held until the transaction ends. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(surface_comment)
         .where(*_this(actor, surface_id, comment_id))
         .with_for_update(key_share=True),
         of=SurfaceComment,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("comment")
-    return found
+    return row

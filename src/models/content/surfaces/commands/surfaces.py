@@ -57,26 +57,26 @@ async def create_surface(
 
     Raises `ValidationError` below `path`, `NotFoundError` for what the content names.
     """
-    made = surface_id or new_id()
-    given = _read(content or {}, path)
-    check_settings(given.settings or {}, f"{path}.settings")
-    planned = plan_blocks(
-        kind, given.blocks, TOP, new_id, most=most_blocks(kind), path=f"{path}.blocks"
+    new_surface_id = surface_id or new_id()
+    body = _read(content or {}, path)
+    check_settings(body.settings or {}, f"{path}.settings")
+    blocks = plan_blocks(
+        kind, body.blocks, TOP, new_id, most=most_blocks(kind), path=f"{path}.blocks"
     )
-    contents, own = [one.content for one in planned], [one.id for one in planned]
-    await check_references(work, actor, made, contents, own)
-    await _insert(work, actor, made, kind, settings=given.settings or {}, item_id=item_id)
-    await store_blocks(work, actor, made, planned)
-    here = Home(id=made, item_id=item_id)
-    await notify_mentioned(work, actor, here, {one.id: one.content for one in planned})
-    return made
+    contents, own = [one.content for one in blocks], [one.id for one in blocks]
+    await check_references(work, actor, new_surface_id, contents, own)
+    await _insert(work, actor, new_surface_id, kind, settings=body.settings or {}, item_id=item_id)
+    await store_blocks(work, actor, new_surface_id, blocks)
+    here = Home(id=new_surface_id, item_id=item_id)
+    await notify_mentioned(work, actor, here, {one.id: one.content for one in blocks})
+    return new_surface_id
 
 
 async def create_missing(
     work: UnitOfWork, workspace_id: Id, item_ids: Sequence[Id], kind: SurfaceKind
 ) -> None:
     """Create empty surfaces for the items among these that have none."""
-    made = [
+    rows = [
         {
             "id": new_id(),
             "workspace_id": workspace_id,
@@ -87,8 +87,8 @@ async def create_missing(
         }
         for item_id in item_ids
     ]
-    if made:
-        statement = upsert(surface).values(made)
+    if rows:
+        statement = upsert(surface).values(rows)
         await work.execute(statement.on_conflict_do_nothing(index_elements=["item_id"]))
 
 
@@ -97,22 +97,24 @@ async def replace_surface(
     actor: Actor,
     surface_id: Id,
     body: ReplaceSurface,
-    expected: int | None = None,
+    expected_version: int | None = None,
 ) -> SurfaceDetail:
     """Replace the whole content of a surface.
 
     Raises `NotFoundError`, also for what the content names, `ValidationError` at `settings` or
     below `blocks`, and `ConflictError` when the surface is no longer the one that was read.
     """
-    held = await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
-    kind = SurfaceKind(held.kind)
+    surface_row = await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
+    kind = SurfaceKind(surface_row.kind)
     check_settings(body.settings, "settings")
-    planned = plan_blocks(kind, body.blocks, TOP, new_id, most=most_blocks(kind))
-    own = [one.id for one in planned]
-    await check_references(work, actor, surface_id, [one.content for one in planned], own)
-    check_version(held, body.expected_version if expected is None else expected)
+    blocks = plan_blocks(kind, body.blocks, TOP, new_id, most=most_blocks(kind))
+    own = [entry.id for entry in blocks]
+    await check_references(work, actor, surface_id, [entry.content for entry in blocks], own)
+    check_version(
+        surface_row, body.expected_version if expected_version is None else expected_version
+    )
     # First what stays, then the rest goes: a block moved out of one that goes must outlive it.
-    await store_blocks(work, actor, surface_id, planned)
+    await store_blocks(work, actor, surface_id, blocks)
     await work.execute(
         delete(block).where(
             block.c.workspace_id == actor.workspace_id,
@@ -120,9 +122,9 @@ async def replace_surface(
             block.c.id != func.all(own),
         )
     )
-    here = home_of(held)
-    await notify_mentioned(work, actor, here, {one.id: one.content for one in planned})
-    return await detail(work, actor, await close_change(work, actor, held, body.settings))
+    here = home_of(surface_row)
+    await notify_mentioned(work, actor, here, {entry.id: entry.content for entry in blocks})
+    return await detail(work, actor, await close_change(work, actor, surface_row, body.settings))
 
 
 async def create_content_surface(
@@ -146,12 +148,12 @@ async def delete_content_surface(work: UnitOfWork, actor: Actor, surface_id: Id)
 
 async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_id: Id) -> Id:
     """A copy of a surface, without its comments, for another item. Raises `NotFoundError`."""
-    made = new_id()
+    copy_id = new_id()
     copied = await work.execute(
         insert(surface).from_select(
             ["id", "workspace_id", "item_id", "kind", "settings", "created_at", "updated_at"],
             select(
-                literal(made),
+                literal(copy_id),
                 surface.c.workspace_id,
                 literal(new_item_id),
                 surface.c.kind,
@@ -163,8 +165,8 @@ async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_
     )
     if copied.rowcount == 0:
         raise NotFoundError("surface")
-    await _copy_blocks(work, actor, surface_id, literal(made))
-    return made
+    await _copy_blocks(work, actor, surface_id, literal(copy_id))
+    return copy_id
 
 
 async def copy_to_records(
@@ -178,22 +180,22 @@ async def copy_to_records(
         literal(list(ids), ARRAY(Uuid)) for ids in zip(*copies, strict=True)
     )
     names = (column(name, Uuid) for name in ("source", "target", "record_id"))
-    made = func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
+    rows = func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
     await work.execute(
         insert(surface).from_select(
             ["id", "workspace_id", "database_id", "record_id", "kind", "created_at", "updated_at"],
             select(
-                made.c.target,
+                rows.c.target,
                 literal(actor.workspace_id),
                 literal(database_id),
-                made.c.record_id,
+                rows.c.record_id,
                 literal(SurfaceKind.RECORD.value),
                 literal(work.now),
                 literal(work.now),
             ),
         )
     )
-    await _copy_blocks(work, actor, made.c.source, made.c.target)
+    await _copy_blocks(work, actor, rows.c.source, rows.c.target)
 
 
 async def _copy_blocks(work: UnitOfWork, actor: Actor, source: Any, target: Any) -> None:
@@ -219,14 +221,14 @@ def copying_contents(
     are unique within a surface.
     """
     # An array, so that the index is used although the statistics of grown tables are outdated.
-    these = func.array(surface_ids.scalar_subquery())
+    source_ids = func.array(surface_ids.scalar_subquery())
     values = {
         "id": id_of(surface.c.id),
         "database_id": literal(database_id),
         "record_id": id_of(surface.c.record_id),
     }
-    own = (surface.c.workspace_id == workspace_id, surface.c.id == func.any(these))
-    on_them = (block.c.workspace_id == workspace_id, block.c.surface_id == func.any(these))
+    own = (surface.c.workspace_id == workspace_id, surface.c.id == func.any(source_ids))
+    on_them = (block.c.workspace_id == workspace_id, block.c.surface_id == func.any(source_ids))
     of_surface = {"surface_id": id_of(block.c.surface_id)}
     return copying(surface, values, own), copying(block, of_surface, on_them)
 

@@ -111,26 +111,28 @@ async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label:
     relations = outward(fields, copy.source_id)
     for target_id in sorted({spec.target_id for spec in relations}):
         await own_schema(work, target_id)
-        known = await find_fields(work, copy.workspace_id, target_id)
+        target_fields = await find_fields(work, copy.workspace_id, target_id)
         removed = await removed_keys(work, copy.workspace_id, [target_id])
-        taken = {*known, *removed[target_id]}
-        by_id = {spec.id: spec for spec in known.values()}
-        added: list[FieldSpec] = []
+        keys = {*target_fields, *removed[target_id]}
+        by_id = {spec.id: spec for spec in target_fields.values()}
+        inverses: list[FieldSpec] = []
         for relation in relations:
             if relation.target_id == target_id:
-                other = by_id[relation.inverse_id]
-                key = first_free(slug(label, "field"), taken)
-                taken.add(key)
-                added.append(copied_inverse(other, relation, copy.copy_id, label, key))
-        if len(known) + len(added) > MAX_FIELDS:
+                inverse = by_id[relation.inverse_id]
+                key = first_free(slug(label, "field"), keys)
+                keys.add(key)
+                inverses.append(copied_inverse(inverse, relation, copy.copy_id, label, key))
+        if len(target_fields) + len(inverses) > MAX_FIELDS:
             raise ConflictError(
                 f"A relation points into a database that has {MAX_FIELDS} fields already."
             )
-        last = max(spec.position for spec in known.values())
-        added = [replace(spec, position=last + 1 + place) for place, spec in enumerate(added)]
-        await insert_fields(work, copy.workspace_id, target_id, added)
-        shown = {**known, **{spec.key: spec for spec in added}}
-        await add_to_layout(work, copy.workspace_id, target_id, shown, [spec.key for spec in added])
+        last = max(spec.position for spec in target_fields.values())
+        inverses = [replace(spec, position=last + 1 + place) for place, spec in enumerate(inverses)]
+        await insert_fields(work, copy.workspace_id, target_id, inverses)
+        shown = {**target_fields, **{spec.key: spec for spec in inverses}}
+        await add_to_layout(
+            work, copy.workspace_id, target_id, shown, [spec.key for spec in inverses]
+        )
 
 
 async def _copy_views(

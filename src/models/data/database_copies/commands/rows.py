@@ -88,12 +88,12 @@ async def last_of(work: UnitOfWork, span: Span, size: int) -> Id | None:
 
 
 async def copy_records(
-    work: UnitOfWork, span: Span, gone: Collection[str], timers: Collection[str]
+    work: UnitOfWork, span: Span, removed_keys: Collection[str], timers: Collection[str]
 ) -> int:
     """Copy records without their links, and their surfaces with their blocks.
 
-    Values under the keys of removed fields (`gone`) are left out. So are the values of timers,
-    whose time entries stay with the source. It is one statement, so all rows are of one snapshot.
+    Values under `removed_keys`, of removed fields, are left out. So are the values of timers, whose
+    time entries stay with the source. It is one statement, so all rows are of one snapshot.
     Gives the number of copied records.
     """
     copy = span.copy
@@ -101,8 +101,8 @@ async def copy_records(
         "id": copy.id_of(record.c.id),
         "database_id": literal(copy.copy_id),
         "content_surface_id": copy.id_of(record.c.content_surface_id),
-        "data": _without(record.c.data, gone),
-        "computed": _without(record.c.computed, [*gone, *timers]),
+        "data": _without(record.c.data, removed_keys),
+        "computed": _without(record.c.computed, [*removed_keys, *timers]),
     }
     made = copying(record, values, span.condition).returning(record.c.id).cte("made")
     filled = select(record.c.content_surface_id).where(
@@ -127,26 +127,26 @@ def _contents(copy: Copy, surface_ids: Select[Any]) -> tuple[Insert, Insert]:
 async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
     """Copy the links of copied records; a link within the database connects two copies."""
     copy, link = span.copy, record_link.c
-    own, other = copy.id_of(link.record_id), copy.id_of(link.target_id)
+    own_id, other_id = copy.id_of(link.record_id), copy.id_of(link.target_id)
     inward, outward, backward = _link_fields(copy, fields)
     # Stored under the inverse field, which is the newer one in the copy: the ends are swapped.
     turned = {
-        "record_id": other,
+        "record_id": other_id,
         "target_id": link.record_id,
         "position": link.target_position,
         "target_position": link.position,
     }
-    for ids, end, made, values in (
-        (inward, link.record_id, (own, other), {"record_id": own, "target_id": other}),
-        (outward, link.record_id, (own,), {"record_id": own}),
-        (backward, link.target_id, (other,), turned),
+    for ids, end, copied_ids, values in (
+        (inward, link.record_id, (own_id, other_id), {"record_id": own_id, "target_id": other_id}),
+        (outward, link.record_id, (own_id,), {"record_id": own_id}),
+        (backward, link.target_id, (other_id,), turned),
     ):
         if ids:
             condition = (
                 link.workspace_id == copy.workspace_id,
                 link.field_id == func.any(literal(list(ids), ARRAY(Uuid))),
                 *span.within(end),
-                *(_is_made(copy, one) for one in made),
+                *(_is_made(copy, id_) for id_ in copied_ids),
             )
             of_field = {"field_id": case(ids, value=link.field_id)}
             await work.execute(copying(record_link, {**values, **of_field}, condition))

@@ -68,7 +68,7 @@ async def preview_conversion(
 
     Raises what `accept_conversion` raises.
     """
-    spec, target, shown = await _planned(work, actor, database_id, field_id, body)
+    spec, target, shape = await _planned(work, actor, database_id, field_id, body)
     source = Source(actor.workspace_id, database_id, spec.key)
     rows = await first_values(work, source, MAX_EXAMINED)
     converter = Converter(spec, target, new_id, grows=_grows(target, body))
@@ -76,13 +76,13 @@ async def preview_conversion(
     pairs = list(zip(rows, values, strict=True))
     # Lost values first: they are what a preview is for.
     pairs.sort(key=lambda pair: pair[1] is not None)
-    lost = sum(value is None for value in values)
+    lost_count = sum(value is None for value in values)
     return ConversionPreview(
-        field=_as_it_would_be(shown, converter.with_default()),
+        field=_as_it_would_be(shape, converter.with_default()),
         total=await number_of_values(work, source),
         examined=len(rows),
-        convertible=len(rows) - lost,
-        lost=lost,
+        convertible=len(rows) - lost_count,
+        lost=lost_count,
         samples=[
             ConversionSample(record_id=row.id, from_=row.value, to=value)
             for row, value in pairs[:MAX_SAMPLES]
@@ -130,7 +130,7 @@ async def conversion_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    done = await succeeded_job(
+    job = await succeeded_job(
         work,
         actor.workspace_id,
         Family.FIELD_CONVERSION,
@@ -138,10 +138,10 @@ async def conversion_outcome(
         failed="The conversion was ended; the field is as it was.",
         in_progress=_STILL_CONVERTING if last else None,
     )
-    if done is None:
+    if job is None:
         return None
     field = await get_field(work, actor.workspace_id, database_id, field_id)
-    return ConvertedField(field=field, **(done.result or {}))
+    return ConvertedField(field=field, **(job.result or {}))
 
 
 _STILL_CONVERTING = (
@@ -168,18 +168,18 @@ async def _planned(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
 ) -> tuple[FieldSpec, FieldSpec, FieldShape]:
     """The field as it is, the field it becomes, and its present shape."""
-    expected = None
+    expected_updated_at = None
     if body.expected_updated_at is not None:
         try:
-            expected = truncate(moment(body.expected_updated_at))
+            expected_updated_at = truncate(moment(body.expected_updated_at))
         except InvalidValueError as problem:
             raise ValidationError.at("expectedUpdatedAt", str(problem)) from problem
     schema = await load_schema(work, actor.workspace_id, database_id)
     spec = held_field(schema, field_id)
-    shown = await expect(work, actor, database_id, field_id, expected)
+    shape = await expect(work, actor, database_id, field_id, expected_updated_at)
     target = plan_conversion(spec, body, new_id)
     await check_change(work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor)
-    return spec, target, shown
+    return spec, target, shape
 
 
 def _grows(target: FieldSpec, body: ConvertField) -> bool:
@@ -187,10 +187,10 @@ def _grows(target: FieldSpec, body: ConvertField) -> bool:
     return body.options is None or target.settings.get("allowCreate") is True
 
 
-def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
+def _as_it_would_be(shape: FieldShape, target: FieldSpec) -> FieldShape:
     return FieldShape.model_validate(
         {
-            **shown.model_dump(),
+            **shape.model_dump(),
             "kind": target.kind,
             "settings": target.settings,
             "options": [option.wire() for option in target.options],
@@ -199,20 +199,20 @@ def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
     )
 
 
-async def convert_chunk(work: UnitOfWork, found: JobRow) -> JsonObject | None:
+async def convert_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """One step of the job: convert the values of more records, or apply all of them.
 
     Gives the progress from which the next step continues, None after the last. Raises
     `ConflictError` when the field was changed since the conversion was accepted.
     """
-    progress: JsonObject = found.progress
+    progress: JsonObject = job.progress
     if progress.get("read"):
-        return await _finish(work, found)
-    source, converter = await _resumed(work, found)
+        return await _finish(work, job)
+    source, converter = await _resumed(work, job)
     after = progress.get("after")
     rows = await values_after(work, source, None if after is None else Id(after))
     filled = [row for row in rows if row.value is not None]
-    await stage_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
+    await stage_values(work, source, job.id, filled, converter.convert(r.value for r in filled))
     state = {"options": described(converter.to_spec)["options"]}
     if len(rows) < CHUNK:
         await analyze_staged(work)
@@ -220,49 +220,49 @@ async def convert_chunk(work: UnitOfWork, found: JobRow) -> JsonObject | None:
     return {**state, "after": str(rows[-1].id)}
 
 
-async def _finish(work: UnitOfWork, found: JobRow) -> JsonObject | None:
+async def _finish(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Convert what was written meanwhile, and apply everything while nobody can write."""
-    database_id = Id(found.input["databaseId"])
-    await own_fields(work, found.workspace_id)
+    database_id = Id(job.input["databaseId"])
+    await own_fields(work, job.workspace_id)
     await own_schema(work, database_id)
-    source, converter = await _resumed(work, found)
-    rows = await unstaged_values(work, source, found.id)
+    source, converter = await _resumed(work, job)
+    rows = await unstaged_values(work, source, job.id)
     behind = rows[:CHUNK]
-    await stage_values(work, source, found.id, behind, converter.convert(r.value for r in behind))
+    await stage_values(work, source, job.id, behind, converter.convert(r.value for r in behind))
     if len(rows) > CHUNK:
-        return {**found.progress, "options": described(converter.to_spec)["options"]}
+        return {**job.progress, "options": described(converter.to_spec)["options"]}
     changed = converter.with_default()
-    await write_derived(work, found.workspace_id, FieldRef(database_id, source.key), changed)
-    await write_field(work, found.workspace_id, changed, values_change=True)
-    await write_database(work, found.workspace_id, database_id)
+    await write_derived(work, job.workspace_id, FieldRef(database_id, source.key), changed)
+    await write_field(work, job.workspace_id, changed, values_change=True)
+    await write_database(work, job.workspace_id, database_id)
     await remove_invalid_usages(
-        work, await load_schema(work, found.workspace_id, database_id), source.key
+        work, await load_schema(work, job.workspace_id, database_id), source.key
     )
-    converted, lost = await count_staged(work, source, found.id)
-    await record_progress(work, found.id, {"converted": converted, "lost": lost})
-    await apply_staged(work, source, found.id)
-    while not await delete_staged(work, found.workspace_id, found.id):
+    converted, lost = await count_staged(work, source, job.id)
+    await record_progress(work, job.id, {"converted": converted, "lost": lost})
+    await apply_staged(work, source, job.id)
+    while not await delete_staged(work, job.workspace_id, job.id):
         pass
     ref = FieldRef(database_id, source.key)
-    await recompute_dependents(work, found.workspace_id, ref, found.actor_user_id)
+    await recompute_dependents(work, job.workspace_id, ref, job.actor_user_id)
     return None
 
 
-async def _resumed(work: UnitOfWork, found: JobRow) -> tuple[Source, Converter]:
+async def _resumed(work: UnitOfWork, job: JobRow) -> tuple[Source, Converter]:
     """The values of the field, and its converter in the state the last step stored."""
-    database_id = Id(found.input["databaseId"])
-    schema = await load_schema(work, found.workspace_id, database_id)
-    spec = held_field(schema, found.subject_id)
-    if not is_unchanged(spec, found.input["from"]):
+    database_id = Id(job.input["databaseId"])
+    schema = await load_schema(work, job.workspace_id, database_id)
+    spec = held_field(schema, job.subject_id)
+    if not is_unchanged(spec, job.input["from"]):
         raise ConflictError("The field was changed while it was being converted.")
-    target = {**found.input["to"], **found.progress}
+    target = {**job.input["to"], **job.progress}
     kept = {name: target[name] for name in ("kind", "settings", "options")}
-    converter = Converter(spec, with_described(spec, kept), new_id, grows=found.input["grows"])
-    return Source(found.workspace_id, database_id, spec.key), converter
+    converter = Converter(spec, with_described(spec, kept), new_id, grows=job.input["grows"])
+    return Source(job.workspace_id, database_id, spec.key), converter
 
 
-async def conversion_result(work: UnitOfWork, found: JobRow) -> JsonObject:
+async def conversion_result(work: UnitOfWork, job: JobRow) -> JsonObject:
     """The numbers of values that were converted and that were lost."""
-    done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
-    counts: JsonObject = done.progress
+    current_job = await find_job(work, job.workspace_id, Family.FIELD_CONVERSION, job.id)
+    counts: JsonObject = current_job.progress
     return counts

@@ -223,7 +223,7 @@ async def _batch_end(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id |
 async def count_staged(work: UnitOfWork, source: Source, job_id: Id) -> tuple[int, int]:
     """The numbers of records outside the trash that get a value, and that lose theirs."""
     kept = conversion_value.c.value.is_not(None)
-    counted = await work.first(
+    counts = await work.first(
         select(
             func.count().filter(kept).label("converted"),
             func.count().filter(~kept).label("lost"),
@@ -237,8 +237,8 @@ async def count_staged(work: UnitOfWork, source: Source, job_id: Id) -> tuple[in
             record.c.deleted_at.is_(None),
         )
     )
-    assert counted is not None, "a count always gives a row"
-    return counted.converted, counted.lost
+    assert counts is not None, "a count always gives a row"
+    return counts.converted, counts.lost
 
 
 async def delete_staged(work: UnitOfWork, workspace_id: Id, job_id: Id) -> bool:

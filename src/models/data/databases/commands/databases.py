@@ -41,8 +41,8 @@ async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) 
     bodies = body.fields or []
     await check_references(work, actor, [(each.kind, each.settings) for each in bodies])
     settings = _settings(body.settings)
-    planned = plan_fields(bodies, new_id)
-    if any(spec.relation for spec in planned):
+    specs = plan_fields(bodies, new_id)
+    if any(spec.relation for spec in specs):
         await own_fields(work, actor.workspace_id)
     database_id = new_id()
     item_id = await create_item_for(
@@ -66,9 +66,9 @@ async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) 
         "updated_at": work.now,
     }
     await insert_database(work, actor.workspace_id, values, body.key)
-    first = len(planned) - len(bodies)
-    places = {spec.key: f"fields.{place - first}." for place, spec in enumerate(planned)}
-    fields = await add_fields(work, actor, database_id, body.label, {}, planned, places.__getitem__)
+    first = len(specs) - len(bodies)
+    places = {spec.key: f"fields.{place - first}." for place, spec in enumerate(specs)}
+    fields = await add_fields(work, actor, database_id, body.label, {}, specs, places.__getitem__)
     schema = Schema(actor.workspace_id, database_id, {spec.key: spec for spec in fields})
     await create_views(work, actor, schema, body.views or [])
     return await get_database(work, actor, database_id)
@@ -79,29 +79,29 @@ async def update_database(
     actor: Actor,
     database_id: Id,
     body: UpdateDatabase,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> DatabaseDetail:
-    """Change what the body names; `expected` is the `updatedAt` last read.
+    """Change what the body names; `expected_updated_at` is as last read.
 
     The item of the database gets the label as its title. Raises `NotFoundError` for a view the
     layout names, `ValidationError`, and `ConflictError` when the database or its layout was changed
     since it was read.
     """
     await share_schema(work, database_id)
-    held = await hold_database(work, actor.workspace_id, database_id)
-    if expected is not None and held.updated_at != expected:
+    row = await hold_database(work, actor.workspace_id, database_id)
+    if expected_updated_at is not None and row.updated_at != expected_updated_at:
         raise ConflictError("The database was changed since it was read. Read it again.")
     changes = body.model_dump(include={"label"}, exclude_none=True)
     if "description" in body.model_fields_set:
         changes["description"] = body.description
     if body.record_layout is not None:
-        changes["record_layout"] = await _layout(work, actor, held, body.record_layout)
+        changes["record_layout"] = await _layout(work, actor, row, body.record_layout)
     if body.settings is not None:
         changes["settings"] = _settings(body.settings)
     placed = _item_columns(body)
     if placed:
-        assert held.item_id is not None, "whoever may change a database sees its item"
-        await change_item(work, actor, held.item_id, placed)
+        assert row.item_id is not None, "whoever may change a database sees its item"
+        await change_item(work, actor, row.item_id, placed)
     if changes or placed:
         await write_database(work, actor.workspace_id, database_id, **changes)
     return await get_database(work, actor, database_id)
@@ -125,16 +125,16 @@ def _item_columns(body: UpdateDatabase) -> JsonObject:
 
 
 async def _layout(
-    work: UnitOfWork, actor: Actor, held: DatabaseRow, body: ChangeRecordLayout
+    work: UnitOfWork, actor: Actor, row: DatabaseRow, body: ChangeRecordLayout
 ) -> JsonObject:
     """The layout a body asks for, checked against the present fields and views."""
-    fields = (await load_schema(work, actor.workspace_id, held.id)).fields
+    fields = (await load_schema(work, actor.workspace_id, row.id)).fields
     for key, shown in (body.relation_views or {}).items():
         if shown.default_view_id is not None and key in fields and fields[key].relation:
             await get_view(work, actor, fields[key].target_id, shown.default_view_id)
-    if body.version not in {None, held.record_layout["version"]}:
+    if body.version not in {None, row.record_layout["version"]}:
         raise ConflictError("The layout was changed since it was read. Read it again.")
-    layout = changed_layout(held.record_layout, body)
+    layout = changed_layout(row.record_layout, body)
     refuse(layout_problems(layout, fields, "recordLayout"))
     return layout
 
@@ -149,9 +149,9 @@ async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Da
     return deleted
 
 
-def _settings(given: JsonObject | None) -> JsonObject:
+def _settings(settings: JsonObject | None) -> JsonObject:
     try:
-        check_storable(given or {}, MAX_SETTINGS_DEPTH)
+        check_storable(settings or {}, MAX_SETTINGS_DEPTH)
     except InvalidValueError as problem:
         raise ValidationError.at("settings", str(problem)) from problem
-    return given or {}
+    return settings or {}

@@ -28,7 +28,7 @@ _SHOWN = 5
 
 
 async def check_change(
-    work: UnitOfWork, workspace_id: Id, ref: FieldRef, changed: FieldSpec, actor: Actor | None
+    work: UnitOfWork, workspace_id: Id, ref: FieldRef, new_spec: FieldSpec, actor: Actor | None
 ) -> DerivedFields:
     """The derived fields whose settings change when a field does, the field itself among them.
 
@@ -37,39 +37,44 @@ async def check_change(
     """
     catalog = await load_catalog(work, workspace_id, [ref.database_id])
     broken = resolve_derived(catalog).problems
-    catalog[ref.database_id][ref.key] = changed
-    found = resolve_derived(catalog)
-    if ref in found.problems:
-        refuse([found.problems[ref]])
-    await refuse_endless([found.fields.get(ref, changed)], catalog[ref.database_id], lambda _: "")
-    problems = {other: what for other, what in found.problems.items() if other not in broken}
+    catalog[ref.database_id][ref.key] = new_spec
+    derived = resolve_derived(catalog)
+    if ref in derived.problems:
+        refuse([derived.problems[ref]])
+    await refuse_endless(
+        [derived.fields.get(ref, new_spec)], catalog[ref.database_id], lambda _: ""
+    )
+    problems = {
+        other_ref: what for other_ref, what in derived.problems.items() if other_ref not in broken
+    }
     if problems:
         named = await _named(work, actor, catalog, problems)
         raise ConflictError(f"Fields that follow from it would no longer work: {named}.")
-    others = {
-        other: spec
-        for other, spec in found.fields.items()
-        if other == ref or spec.settings != catalog[other.database_id][other.key].settings
+    changed_fields = {
+        other_ref: spec
+        for other_ref, spec in derived.fields.items()
+        if other_ref == ref
+        or spec.settings != catalog[other_ref.database_id][other_ref.key].settings
     }
-    return DerivedFields(others)
+    return DerivedFields(changed_fields)
 
 
 async def write_derived(
     work: UnitOfWork,
     workspace_id: Id,
     ref: FieldRef,
-    changed: FieldSpec,
+    new_spec: FieldSpec,
     actor: Actor | None = None,
 ) -> FieldSpec:
     """Write the derived fields that change with a field; gives the field with its own settings.
 
     Raises what `check_change` raises.
     """
-    found = await check_change(work, workspace_id, ref, changed, actor)
-    for other, spec in found.fields.items():
-        if other != ref:
+    derived = await check_change(work, workspace_id, ref, new_spec, actor)
+    for other_ref, spec in derived.fields.items():
+        if other_ref != ref:
             await write_field(work, workspace_id, spec, values_change=True)
-    return found.fields.get(ref, changed)
+    return derived.fields.get(ref, new_spec)
 
 
 async def recompute_dependents(
@@ -83,12 +88,12 @@ async def recompute_dependents(
 
 
 async def refuse_dependents(
-    work: UnitOfWork, actor: Actor, catalog: Catalog, gone: Collection[FieldRef]
+    work: UnitOfWork, actor: Actor, catalog: Catalog, refs: Collection[FieldRef]
 ) -> None:
     """Raise `ConflictError` while other fields are derived from those to be removed."""
-    found = {other for ref in gone for other in dependents(catalog, ref)} - set(gone)
-    if found:
-        named = await _named(work, actor, catalog, found)
+    derived_refs = {derived for ref in refs for derived in dependents(catalog, ref)} - set(refs)
+    if derived_refs:
+        named = await _named(work, actor, catalog, derived_refs)
         raise ConflictError(f"Other fields follow from it: {named}. Change or delete them first.")
 
 

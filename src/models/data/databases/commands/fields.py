@@ -66,39 +66,39 @@ async def update_field(
     database_id: Id,
     field_id: Id,
     body: UpdateField,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> FieldShape:
-    """Change what the body names; `expected` is the `updatedAt` last read.
+    """Change what the body names; `expected_updated_at` is as last read.
 
     An option that the list leaves out is removed from the records that chose it. Raises what
     `create_field` raises, and `ConflictError` when the field is no longer the one that was read.
     """
     schema = await _lock_and_load(work, actor, database_id)
     before = held_field(schema, field_id)
-    await expect(work, actor, database_id, field_id, expected)
+    await expect(work, actor, database_id, field_id, expected_updated_at)
     if body.settings is not None:
         await check_references(work, actor, [(before.kind, body.settings)])
-    changed = plan_change(before, body, new_id)
-    refuse(button_problems(changed, schema.fields, FieldHints(schema.fields)))
-    if changed.relation and changed.settings["cardinality"] != before.settings["cardinality"]:
-        await own_schema(work, changed.target_id)
-        if changed.settings["cardinality"] == "one":
-            await refuse_several(work, actor.workspace_id, changed)
-    derived_anew = changed.derived and changed.settings != before.settings
+    after = plan_change(before, body, new_id)
+    refuse(button_problems(after, schema.fields, FieldHints(schema.fields)))
+    if after.relation and after.settings["cardinality"] != before.settings["cardinality"]:
+        await own_schema(work, after.target_id)
+        if after.settings["cardinality"] == "one":
+            await refuse_several(work, actor.workspace_id, after)
+    derived_anew = after.derived and after.settings != before.settings
     if derived_anew:
-        ref = FieldRef(database_id, changed.key)
-        changed = await write_derived(work, actor.workspace_id, ref, changed, actor)
-    await write_field(work, actor.workspace_id, changed, values_change=derived_anew)
+        ref = FieldRef(database_id, after.key)
+        after = await write_derived(work, actor.workspace_id, ref, after, actor)
+    await write_field(work, actor.workspace_id, after, values_change=derived_anew)
     await write_database(work, actor.workspace_id, database_id)
-    now = replace(schema, fields={**schema.fields, changed.key: changed})
+    now = replace(schema, fields={**schema.fields, after.key: after})
     if derived_anew:
-        await recompute_field(work, actor, now, changed.key)
-    removed = before.option_keys.keys() - changed.option_keys.keys()
+        await recompute_field(work, actor, now, after.key)
+    removed = before.option_keys.keys() - after.option_keys.keys()
     if removed:
-        await remove_invalid_usages(work, now, changed.key)
-        cleared = await clear_options(work, schema, changed, removed)
-        await recompute(work, now, cleared, [changed.key])
-        await index_records(work, now, cleared, [changed.key])
+        await remove_invalid_usages(work, now, after.key)
+        cleared = await clear_options(work, schema, after, removed)
+        await recompute(work, now, cleared, [after.key])
+        await index_records(work, now, cleared, [after.key])
     return await get_field(work, actor.workspace_id, database_id, field_id)
 
 
@@ -108,7 +108,7 @@ async def delete_field(
     database_id: Id,
     field_id: Id,
     job_id: Id,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> FieldShape:
     """Delete a field for good, with the inverse of a relation; gives it as it was.
 
@@ -119,29 +119,33 @@ async def delete_field(
     """
     schema = await _lock_and_load(work, actor, database_id)
     spec = held_field(schema, field_id)
-    shown = await expect(work, actor, database_id, field_id, expected)
+    shape = await expect(work, actor, database_id, field_id, expected_updated_at)
     if spec.title:
         raise ConflictError("The title field cannot be deleted: every record has a title.")
-    gone = {FieldRef(database_id, spec.key): spec}
+    specs = {FieldRef(database_id, spec.key): spec}
     catalog = await load_catalog(work, actor.workspace_id, [database_id])
     if spec.relation and spec.inverse_id != spec.id:
         await own_schema(work, spec.target_id)
-        other = _inverse(catalog[spec.target_id], spec)
-        gone[FieldRef(spec.target_id, other.key)] = other
-    await refuse_dependents(work, actor, catalog, gone)
-    for ref, each in gone.items():
-        await remove_field(work, actor, ref, each, job_id)
-    return shown
+        inverse = _inverse(catalog[spec.target_id], spec)
+        specs[FieldRef(spec.target_id, inverse.key)] = inverse
+    await refuse_dependents(work, actor, catalog, specs)
+    for ref, removed_spec in specs.items():
+        await remove_field(work, actor, ref, removed_spec, job_id)
+    return shape
 
 
 async def expect(
-    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, expected: datetime | None
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    field_id: Id,
+    expected_updated_at: datetime | None,
 ) -> FieldShape:
     """The field. Raises `ConflictError` when it was changed since it was read."""
-    shown = await get_field(work, actor.workspace_id, database_id, field_id)
-    if expected is not None and shown.updated_at != expected:
+    shape = await get_field(work, actor.workspace_id, database_id, field_id)
+    if expected_updated_at is not None and shape.updated_at != expected_updated_at:
         raise ConflictError("The field was changed since it was read. Read it again.")
-    return shown
+    return shape
 
 
 def held_field(schema: Schema, field_id: Id) -> FieldSpec:
@@ -159,18 +163,20 @@ async def _lock_and_load(work: UnitOfWork, actor: Actor, database_id: Id) -> Sch
     return await load_schema(work, actor.workspace_id, database_id)
 
 
-def _planned(known: FieldSpecs, body: CreateField, removed: Collection[str]) -> FieldSpec:
-    if len(known) >= MAX_FIELDS:
+def _planned(
+    present_fields: FieldSpecs, body: CreateField, taken_keys: Collection[str]
+) -> FieldSpec:
+    if len(present_fields) >= MAX_FIELDS:
         raise ConflictError(f"A database has at most {MAX_FIELDS} fields. Delete one first.")
-    if body.key in known:
+    if body.key in present_fields:
         raise ConflictError(f"The key {body.key} is in use. Choose another key.")
-    if body.key in removed:
+    if body.key in taken_keys:
         raise ConflictError(
             f"The values of a removed field are still being taken out of the key {body.key}."
             " Choose another key, or try again later."
         )
-    position = 1 + max(spec.position for spec in known.values())
-    return plan_field(body, new_id, {*known, *removed}, position)
+    position = 1 + max(spec.position for spec in present_fields.values())
+    return plan_field(body, new_id, {*present_fields, *taken_keys}, position)
 
 
 def _inverse(fields: FieldSpecs, relation: FieldSpec) -> FieldSpec:

@@ -8,11 +8,11 @@ from runtime.database import UnitOfWork
 
 
 async def add_to_layout(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, fields: FieldSpecs, added: list[str]
+    work: UnitOfWork, workspace_id: Id, database_id: Id, fields: FieldSpecs, new_keys: list[str]
 ) -> None:
     """Add new fields to the layout of a database; `fields` has them already."""
-    held = await hold_database(work, workspace_id, database_id)
-    layout = layout_with(held.record_layout, fields, added)
+    row = await hold_database(work, workspace_id, database_id)
+    layout = layout_with(row.record_layout, fields, new_keys)
     await write_database(work, workspace_id, database_id, record_layout=layout)
 
 

@@ -44,15 +44,15 @@ async def remove_field(
 
 async def remove_chunk(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """Remove the values from more records; gives the progress to continue from, None at the end."""
-    found = await find_removed(work, job.workspace_id, job.subject_id)
-    if found is None:
+    row = await find_removed(work, job.workspace_id, job.subject_id)
+    if row is None:
         return None
     after = Id(job.progress.get("after", job.input["after"]))
     last = await strip_values(
         work,
         job.workspace_id,
-        found.database_id,
-        found.key,
+        row.database_id,
+        row.key,
         after,
         computed=job.input["computed"],
     )

@@ -31,14 +31,14 @@ class Converter:
 
     def convert(self, values: Iterable[Any]) -> list[Any]:
         """The stored forms of these values, None for each lost value."""
-        wanted = list(values)
+        inputs = list(values)
         if self._grows:
-            for value in wanted:
+            for value in inputs:
                 for name in option_names(self._from, self.to_spec, value):
                     self._growth.add(name)
             self.to_spec = replace(self.to_spec, options=tuple(self._growth.options))
-        found = (convert_value(self._from, self.to_spec, value) for value in wanted)
-        return [None if value is LOST else value for value in found]
+        results = (convert_value(self._from, self.to_spec, value) for value in inputs)
+        return [None if value is LOST else value for value in results]
 
     def with_default(self) -> FieldSpec:
         """The field after the conversion, with the old default converted."""
@@ -60,22 +60,22 @@ def described(spec: FieldSpec) -> JsonObject:
     }
 
 
-def with_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
+def with_described(spec: FieldSpec, description: JsonObject) -> FieldSpec:
     """A field with the kind, settings and options that a job stored."""
     return replace(
         spec,
-        kind=FieldKind(kept["kind"]),
-        settings=kept["settings"],
-        options=tuple(Option(**option) for option in kept["options"]),
+        kind=FieldKind(description["kind"]),
+        settings=description["settings"],
+        options=tuple(Option(**option) for option in description["options"]),
         default=None,
         index_id=None,
         index_ready=False,
     )
 
 
-def is_unchanged(spec: FieldSpec, kept: JsonObject) -> bool:
+def is_unchanged(spec: FieldSpec, description: JsonObject) -> bool:
     """True when a field is as the job stored it, apart from added options."""
     now = described(spec)
-    ids = {option["id"] for option in kept["options"]}
+    ids = {option["id"] for option in description["options"]}
     options = [option for option in now["options"] if option["id"] in ids]
-    return {**now, "options": options} == kept
+    return {**now, "options": options} == description

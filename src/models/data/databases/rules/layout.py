@@ -81,32 +81,32 @@ def _named_fields(layout: JsonObject) -> Iterator[tuple[str, str]]:
             yield f"sections.{number}.fieldKeys.{place}", key
 
 
-def layout_with(layout: JsonObject, fields: FieldSpecs, added: list[str]) -> JsonObject:
+def layout_with(layout: JsonObject, fields: FieldSpecs, new_keys: list[str]) -> JsonObject:
     """The layout after fields were added, which come last in the order."""
     if not layout["autoAddNewFields"]:
         return layout
     order = layout["propertyOrder"] or [
-        key for key, spec in fields.items() if not spec.title and key not in added
+        key for key, spec in fields.items() if not spec.title and key not in new_keys
     ]
     return {
         **layout,
-        "propertyOrder": [*order, *(key for key in added if key not in order)],
+        "propertyOrder": [*order, *(key for key in new_keys if key not in order)],
         "version": layout["version"] + 1,
     }
 
 
 def layout_without(layout: JsonObject, key: str) -> JsonObject:
     """The layout after a field was removed."""
-    left: dict[str, Any] = {name: _without(layout[name], key) for name in _KEY_LISTS}
-    left["sections"] = [
+    changes: dict[str, Any] = {name: _without(layout[name], key) for name in _KEY_LISTS}
+    changes["sections"] = [
         {**section, "fieldKeys": _without(section["fieldKeys"], key)}
         for section in layout["sections"]
     ]
-    left["relationViews"] = {
+    changes["relationViews"] = {
         name: view for name, view in layout["relationViews"].items() if name != key
     }
-    changed = {**layout, **left}
-    return layout if changed == layout else {**changed, "version": layout["version"] + 1}
+    new_layout = {**layout, **changes}
+    return layout if new_layout == layout else {**new_layout, "version": layout["version"] + 1}
 
 
 def _without(keys: list[str], key: str) -> list[str]:

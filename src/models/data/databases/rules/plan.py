@@ -34,33 +34,33 @@ def plan_fields(bodies: Sequence[CreateField], make_id: MakeId) -> list[FieldSpe
     Raises `ValidationError` with every problem at its path.
     """
     planner = _Planner(make_id)
-    named = [(body.label, body.key) for body in bodies]
-    keys = keys_of(named, "field", "fields", planner.problems)
+    entries = [(body.label, body.key) for body in bodies]
+    keys = keys_of(entries, "field", "fields", planner.problems)
     first = 0 if TITLE_KEY in keys else 1
-    planned = [
+    specs = [
         planner.field(body, key, first + place, f"fields.{place}.")
         for place, (body, key) in enumerate(zip(bodies, keys, strict=True))
     ]
     if first:
-        planned = [_title(make_id), *planned]
-    if len(planned) > MAX_FIELDS:
+        specs = [_title(make_id), *specs]
+    if len(specs) > MAX_FIELDS:
         planner.refuse("fields", f"must be at most {MAX_FIELDS} with the title")
     refuse(planner.problems)
-    return planned
+    return specs
 
 
 def plan_field(
-    body: CreateField, make_id: MakeId, taken: Collection[str], position: float
+    body: CreateField, make_id: MakeId, taken_keys: Collection[str], position: float
 ) -> FieldSpec:
     """One more field of a database in which these keys are taken.
 
     Raises `ValidationError` with every problem at its path.
     """
     planner = _Planner(make_id)
-    key = body.key or first_free(slug(body.label, "field"), taken)
-    planned = planner.field(body, key, position, "")
+    key = body.key or first_free(slug(body.label, "field"), taken_keys)
+    spec = planner.field(body, key, position, "")
     refuse(planner.problems)
-    return planned
+    return spec
 
 
 def plan_change(spec: FieldSpec, body: UpdateField, make_id: MakeId) -> FieldSpec:
@@ -141,20 +141,20 @@ class _Planner:
     def changed(self, spec: FieldSpec, body: UpdateField) -> FieldSpec:
         if body.key not in {None, spec.key}:
             self.refuse("key", "cannot change: records, views and formulas name the field by it")
-        changed = replace(
+        new_spec = replace(
             spec,
             label=spec.label if body.label is None else body.label,
             required=spec.required if body.required is None else body.required,
             position=spec.position if body.order is None else body.order,
         )
         if body.options is not None:
-            changed = replace(changed, options=self._changed_options(spec, body))
+            new_spec = replace(new_spec, options=self._changed_options(spec, body))
         if body.settings is not None or body.options is not None:
-            changed = replace(changed, settings=self._changed_settings(changed, body.settings))
-        self._check_required(changed, "")
+            new_spec = replace(new_spec, settings=self._changed_settings(new_spec, body.settings))
+        self._check_required(new_spec, "")
         if "default_value" in body.model_fields_set:
-            return self._with_default(changed, body.default_value, "defaultValue")
-        return self._with_default(changed, spec.default, "defaultValue")
+            return self._with_default(new_spec, body.default_value, "defaultValue")
+        return self._with_default(new_spec, spec.default, "defaultValue")
 
     def converted(self, spec: FieldSpec, body: ConvertField) -> FieldSpec:
         described = CreateField.model_construct(
@@ -198,31 +198,31 @@ class _Planner:
         self.problems.extend(read.problems)
         return read.settings
 
-    def _changed_settings(self, changed: FieldSpec, given: JsonObject | None) -> JsonObject:
-        before = changed.settings
+    def _changed_settings(self, new_spec: FieldSpec, given: JsonObject | None) -> JsonObject:
+        before = new_spec.settings
         settings = before if given is None else given
-        if changed.relation:
+        if new_spec.relation:
             settings = self._same_relation(before, settings)
-        read = read_settings(changed.kind, settings, changed.option_keys, "settings")
+        read = read_settings(new_spec.kind, settings, new_spec.option_keys, "settings")
         self.problems.extend(read.problems)
         return read.settings
 
-    def _same_relation(self, before: JsonObject, given: JsonObject) -> JsonObject:
+    def _same_relation(self, before: JsonObject, settings: JsonObject) -> JsonObject:
         """The settings of a relation, whose ends cannot change: its links would be meaningless."""
         fixed = {name: before[name] for name in ("databaseId", "symmetric", "inverseFieldId")}
         for name, value in fixed.items():
-            if given.get(name, value) != value:
+            if settings.get(name, value) != value:
                 self.refuse(f"settings.{name}", "cannot change: make another relation field")
-        return {**given, **fixed}
+        return {**settings, **fixed}
 
     def _options(self, body: CreateField, path: str) -> tuple[Option, ...]:
-        given: Sequence[CreateOption] = body.options or ()
-        if given and body.kind not in OPTION_KINDS:
+        options: Sequence[CreateOption] = body.options or ()
+        if options and body.kind not in OPTION_KINDS:
             self.refuse(path, f"cannot be given for a field of the kind {body.kind}")
             return ()
-        if body.kind is FieldKind.STATUS and not given:
-            given = STATUS_OPTIONS
-        return new_options(given, self.make_id, path, self.problems)
+        if body.kind is FieldKind.STATUS and not options:
+            options = STATUS_OPTIONS
+        return new_options(options, self.make_id, path, self.problems)
 
     def _changed_options(self, spec: FieldSpec, body: UpdateField) -> tuple[Option, ...]:
         given = body.options or ()

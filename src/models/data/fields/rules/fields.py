@@ -118,11 +118,11 @@ class FieldSpec:
         names = Counter(option.name.strip().casefold() for option in self.options)
         return frozenset(name for name, count in names.items() if count > 1)
 
-    def option_key(self, chosen: str) -> str | None:
+    def option_key(self, choice: str) -> str | None:
         """The key of the option that a key, or else a name, means."""
-        if chosen in self.option_keys:
-            return chosen
-        return self.options_named.get(chosen.strip().casefold())
+        if choice in self.option_keys:
+            return choice
+        return self.options_named.get(choice.strip().casefold())
 
     @property
     def timezone(self) -> str:

@@ -22,24 +22,24 @@ MakeId = Callable[[], Id]
 
 
 def keys_of(
-    named: Sequence[tuple[str, str | None]],
+    entries: Sequence[tuple[str, str | None]],
     noun: str,
     path: str,
     problems: list[Detail],
-    taken: Collection[str] = (),
+    taken_keys: Collection[str] = (),
 ) -> list[str]:
     """The given keys, and for the others free keys derived from their names."""
-    known = set(taken)
-    for place, (_, key) in enumerate(named):
+    used_keys = set(taken_keys)
+    for place, (_, key) in enumerate(entries):
         if key is None:
             continue
-        if key in known:
+        if key in used_keys:
             problems.append(Detail(f"{path}.{place}.key", f"is the key of another {noun}"))
-        known.add(key)
+        used_keys.add(key)
     keys = []
-    for name, given in named:
-        key = given or first_free(slug(name, noun), known)
-        known.add(key)
+    for name, own_key in entries:
+        key = own_key or first_free(slug(name, noun), used_keys)
+        used_keys.add(key)
         keys.append(key)
     return keys
 
@@ -62,22 +62,22 @@ def new_options(
 
 
 def changed_options(
-    known: Sequence[Option],
+    options: Sequence[Option],
     bodies: Sequence[ChangeOption],
     make_id: MakeId,
     path: str,
     problems: list[Detail],
 ) -> tuple[Option, ...]:
     """The new list of options: those named by id or key are kept, the others are new."""
-    kept = [
-        _existing_option(known, body, f"{path}.{place}", problems)
+    existing = [
+        _existing_option(options, body, f"{path}.{place}", problems)
         for place, body in enumerate(bodies)
     ]
-    named = [
+    entries = [
         (body.name, option.key if option else body.key)
-        for body, option in zip(bodies, kept, strict=True)
+        for body, option in zip(bodies, existing, strict=True)
     ]
-    keys = keys_of(named, "option", path, problems)
+    keys = keys_of(entries, "option", path, problems)
     return tuple(
         Option(
             id=option.id if option else str(make_id()),
@@ -86,7 +86,7 @@ def changed_options(
             color=body.color or (option.color if option else DEFAULT_COLOR),
             order=place if body.order is None else body.order,
         )
-        for place, (body, option, key) in enumerate(zip(bodies, kept, keys, strict=True))
+        for place, (body, option, key) in enumerate(zip(bodies, existing, keys, strict=True))
     )
 
 
@@ -117,12 +117,12 @@ class OptionGrowth:
 
 
 def _existing_option(
-    known: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
+    options: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
 ) -> Option | None:
     """The existing option that a body names; its key stays, because records store it."""
     if body.id is None:
-        return next((option for option in known if option.key == body.key), None)
-    option = next((option for option in known if option.id == body.id), None)
+        return next((option for option in options if option.key == body.key), None)
+    option = next((option for option in options if option.id == body.id), None)
     if option is None:
         problems.append(Detail(f"{path}.id", "is not the id of an option of this field"))
     elif body.key not in {None, option.key}:

@@ -27,13 +27,13 @@ def pair(
     label: str,
     relations: Sequence[FieldSpec],
     targets: Mapping[Id, FieldSpecs],
-    taken: Mapping[Id, Collection[str]],
+    taken_keys: Mapping[Id, Collection[str]],
     make_id: MakeId,
 ) -> Pairs:
     """Give each relation of a database its inverse in the database it points into.
 
-    `label` is that of the database, `targets` the fields of those it points into, `taken` further
-    keys that none of their new fields may have.
+    `label` is that of the database, `targets` the fields of those it points into, `taken_keys`
+    further keys that none of their new fields may have.
     """
     pairs = Pairs()
     for relation in relations:
@@ -44,26 +44,26 @@ def pair(
                 pairs.problems[relation.key] = Detail("settings.symmetric", message)
             pairs.relations.append(_with_inverse(relation, relation.id))
             continue
-        known = targets[target_id]
-        added = pairs.inverses.setdefault(target_id, [])
-        if len(known) + len(added) >= MAX_FIELDS:
+        target_fields = targets[target_id]
+        inverses = pairs.inverses.setdefault(target_id, [])
+        if len(target_fields) + len(inverses) >= MAX_FIELDS:
             message = f"is a database that has {MAX_FIELDS} fields already"
             pairs.problems[relation.key] = Detail("settings.databaseId", message)
-        keys = {*known, *taken.get(target_id, ()), *(spec.key for spec in added)}
-        last = max((spec.position for spec in (*known.values(), *added)), default=-1.0)
+        keys = {*target_fields, *taken_keys.get(target_id, ()), *(spec.key for spec in inverses)}
+        last = max((spec.position for spec in (*target_fields.values(), *inverses)), default=-1.0)
         inverse = _inverse(relation, database_id, label, keys, make_id())
-        added.append(replace(inverse, position=last + 1))
+        inverses.append(replace(inverse, position=last + 1))
         pairs.relations.append(_with_inverse(relation, inverse.id))
     return pairs
 
 
 def _inverse(
-    relation: FieldSpec, database_id: Id, label: str, taken: Collection[str], inverse_id: Id
+    relation: FieldSpec, database_id: Id, label: str, taken_keys: Collection[str], inverse_id: Id
 ) -> FieldSpec:
     shown = relation.settings.get("inverseLabel") or label
     return FieldSpec(
         id=inverse_id,
-        key=first_free(slug(shown, "field"), taken),
+        key=first_free(slug(shown, "field"), taken_keys),
         label=shown,
         kind=FieldKind.RELATION,
         settings={

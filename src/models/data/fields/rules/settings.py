@@ -56,7 +56,7 @@ def read_settings(
         problems = _range_problems(read, path)
     if isinstance(read, StatusSettings) and read.groups is not None:
         problems = _group_problems(read.groups, option_keys, f"{path}.groups")
-    stored = {**settings, **_spelled_out(read)} if read.whole else settings
+    stored = {**settings, **_spelled_out(read)} if read.spelled_out else settings
     return ReadSettings(stored, problems)
 
 
@@ -87,12 +87,12 @@ def _range_problems(read: NumberSettings, path: str) -> list[Detail]:
 
 def _group_problems(groups: StatusGroups, option_keys: Collection[str], path: str) -> list[Detail]:
     problems: list[Detail] = []
-    seen: set[str] = set()
+    grouped_keys: set[str] = set()
     for name in ("todo", "in_progress", "done"):
         for place, key in enumerate(getattr(groups, name)):
             if key not in option_keys:
                 problems.append(Detail(f"{path}.{name}.{place}", "is not the key of an option"))
-            elif key in seen:
+            elif key in grouped_keys:
                 problems.append(Detail(f"{path}.{name}.{place}", "is in another group already"))
-            seen.add(key)
+            grouped_keys.add(key)
     return problems

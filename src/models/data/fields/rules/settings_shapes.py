@@ -48,7 +48,7 @@ class PlainSettings(BaseModel):
         alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False
     )
 
-    whole: ClassVar[bool] = False
+    spelled_out: ClassVar[bool] = False
     """Stored with every default spelled out, because the platform itself reads them."""
 
 
@@ -126,7 +126,7 @@ class RelationSettings(PlainSettings):
 
     model_config = example({"databaseId": EXAMPLE_ID, "inverseLabel": "Orders"})
 
-    whole = True
+    spelled_out = True
 
     database_id: IdText
     cardinality: Literal["one", "many"] = "many"
@@ -190,7 +190,7 @@ class ButtonSettings(PlainSettings):
         }
     )
 
-    whole = True
+    spelled_out = True
 
     action_id: IdText
     bindings: Annotated[dict[str, ButtonBinding], Field(max_length=100)] = {}
@@ -204,7 +204,7 @@ class TimerSettings(PlainSettings):
 
     model_config = example({"roundToMinutes": 15})
 
-    whole = True
+    spelled_out = True
 
     allow_manual: bool = True
     round_to_minutes: Annotated[int, Field(ge=1, le=1_440)] | None = None

@@ -47,16 +47,16 @@ def check_long_text(_field: FieldSpec, value: Any) -> str:
 
 def check_number(field: FieldSpec, value: Any) -> int | float:
     """A number within the field's `min`, `max` and `precision` (decimals)."""
-    checked = number(value)
+    result = number(value)
     lowest, highest = field.settings.get("min"), field.settings.get("max")
-    if lowest is not None and checked < lowest:
+    if lowest is not None and result < lowest:
         raise InvalidValueError(f"must be at least {lowest}")
-    if highest is not None and checked > highest:
+    if highest is not None and result > highest:
         raise InvalidValueError(f"must be at most {highest}")
     precision = field.settings.get("precision")
-    if precision is not None and _decimals(checked) > precision:
+    if precision is not None and _decimals(result) > precision:
         raise InvalidValueError(f"must have at most {precision} decimals")
-    return checked
+    return result
 
 
 def _decimals(value: float) -> int:
@@ -156,17 +156,17 @@ def check_email(_field: FieldSpec, value: Any) -> str:
 
 def check_url(_field: FieldSpec, value: Any) -> str:
     """An absolute http or https URL: other schemes could run code where the value is shown."""
-    checked = text(value, longest=2048)
-    if _PLAIN_URL.fullmatch(checked):
-        return checked
+    url = text(value, longest=2048)
+    if _PLAIN_URL.fullmatch(url):
+        return url
     try:
-        parts = urlsplit(checked)
+        parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         valid = False
-    if not valid or _SPACE.search(checked):
+    if not valid or _SPACE.search(url):
         raise InvalidValueError("must be an http or https URL")
-    return checked
+    return url
 
 
 def check_phone(_field: FieldSpec, value: Any) -> str:

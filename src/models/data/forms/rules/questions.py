@@ -51,46 +51,46 @@ class Question:
     """A field with the form's question; `required` by the form or by the database."""
 
     field: FieldSpec
-    asked: FormField
+    form_field: FormField
     required: bool
     condition: RecordFilter | None
 
 
 def check_fields(
-    asked: Sequence[FormField], fields: FieldSpecs, now: datetime, path: str = "fields"
+    form_fields: Sequence[FormField], fields: FieldSpecs, now: datetime, path: str = "fields"
 ) -> None:
     """Check that a form can ask for these fields, and that its answers can become records.
 
     Raises `ValidationError` at `path` or below it.
     """
-    known: dict[str, FieldSpec] = {}
+    earlier_fields: dict[str, FieldSpec] = {}
     hints = FieldHints(fields)
     problems: list[Detail] = []
-    for place, one in enumerate(asked):
+    for place, form_field in enumerate(form_fields):
         here = f"{path}.{place}"
-        spec = fields.get(one.key)
+        spec = fields.get(form_field.key)
         if spec is None:
-            problems.append(Detail(f"{here}.key", hints.no_field(one.key)))
+            problems.append(Detail(f"{here}.key", hints.no_field(form_field.key)))
         elif spec.kind not in ASKABLE:
             problems.append(Detail(f"{here}.key", f"is a {spec.kind} field: no form asks for it"))
-        elif one.key in known:
+        elif form_field.key in earlier_fields:
             problems.append(Detail(f"{here}.key", "is asked for already"))
         else:
-            if one.visible_if is not None:
-                problems += _condition_problems(one.visible_if, known, now, here)
-            known[one.key] = spec
+            if form_field.visible_if is not None:
+                problems += _condition_problems(form_field.visible_if, earlier_fields, now, here)
+            earlier_fields[form_field.key] = spec
     problems += [
         Detail(path, f"must ask for {key} always: the database requires it")
-        for key in unmet(questions(asked, fields, now), fields)
+        for key in unmet(questions(form_fields, fields, now), fields)
     ]
     refuse(problems)
 
 
 def _condition_problems(
-    raw: Mapping[str, Any], known: FieldSpecs, now: datetime, path: str
+    raw: Mapping[str, Any], earlier_fields: FieldSpecs, now: datetime, path: str
 ) -> Iterable[Detail]:
     try:
-        read_filter(raw, known, now)
+        read_filter(raw, earlier_fields, now)
     except ValidationError as error:
         for detail in error.details:
             where = detail.path.removeprefix("filter")
@@ -106,30 +106,34 @@ def default_fields(fields: FieldSpecs) -> list[FormField]:
     ][:MAX_QUESTIONS]
 
 
-def questions(asked: Iterable[FormField], fields: FieldSpecs, now: datetime) -> list[Question]:
+def questions(
+    form_fields: Iterable[FormField], fields: FieldSpecs, now: datetime
+) -> list[Question]:
     """The questions that can be asked now.
 
     A question whose field was removed or whose condition is no longer valid is left out.
     """
-    found: dict[str, Question] = {}
-    for one in asked:
-        spec = fields.get(one.key)
-        if spec is None or spec.kind not in ASKABLE or one.key in found:
+    by_key: dict[str, Question] = {}
+    for form_field in form_fields:
+        spec = fields.get(form_field.key)
+        if spec is None or spec.kind not in ASKABLE or form_field.key in by_key:
             continue
         condition = None
-        if one.visible_if is not None:
-            known = {key: question.field for key, question in found.items()}
+        if form_field.visible_if is not None:
+            known = {key: question.field for key, question in by_key.items()}
             try:
-                condition = read_filter(one.visible_if, known, now)
+                condition = read_filter(form_field.visible_if, known, now)
             except ValidationError:
                 continue
-        found[one.key] = Question(spec, one, one.required or spec.required, condition)
-    return list(found.values())
+        by_key[form_field.key] = Question(
+            spec, form_field, form_field.required or spec.required, condition
+        )
+    return list(by_key.values())
 
 
-def unmet(asked: Iterable[Question], fields: FieldSpecs) -> list[str]:
+def unmet(form_questions: Iterable[Question], fields: FieldSpecs) -> list[str]:
     """The keys of required fields that a submission might leave empty."""
-    always = {question.field.key for question in asked if question.condition is None}
+    always = {question.field.key for question in form_questions if question.condition is None}
     return [
         key
         for key, spec in fields.items()
@@ -137,23 +141,23 @@ def unmet(asked: Iterable[Question], fields: FieldSpecs) -> list[str]:
     ]
 
 
-def read_answers(asked: Sequence[Question], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_answers(form_questions: Sequence[Question], data: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a submission, each checked by its field.
 
     Questions are taken in order: the condition of each is judged by the answers kept so far, and
     an answer to one that is hidden is dropped. Raises `ValidationError` at `data.<key>`.
     """
-    kept: dict[str, Any] = {}
-    known = {question.field.key for question in asked}
+    answers: dict[str, Any] = {}
+    keys = {question.field.key for question in form_questions}
     problems = [
         Detail(f"data.{key[:100]}", "is not a question of this form")
-        for key in sorted(given.keys() - known)
+        for key in sorted(data.keys() - keys)
     ]
-    for question in asked:
+    for question in form_questions:
         key = question.field.key
-        if question.condition is not None and not holds(question.condition, kept):
+        if question.condition is not None and not holds(question.condition, answers):
             continue
-        value = given.get(key)
+        value = data.get(key)
         if value in (None, "", []):
             if question.required:
                 problems.append(Detail(f"data.{key}", "is required"))
@@ -161,8 +165,8 @@ def read_answers(asked: Sequence[Question], given: Mapping[str, Any]) -> dict[st
         check = KIND_RULES[question.field.kind].check
         assert check is not None, "a form asks for no field that only the platform writes"
         try:
-            kept[key] = check(question.field, value)
+            answers[key] = check(question.field, value)
         except InvalidValueError as problem:
             problems.append(Detail(f"data.{key}", str(problem)))
     refuse(problems)
-    return kept
+    return answers

@@ -43,37 +43,37 @@ class DerivedFields:
 
 def resolve_derived(catalog: Catalog) -> DerivedFields:
     """Check every derived field and find its result kind."""
-    found = DerivedFields()
+    derived = DerivedFields()
     sources: dict[FieldRef, frozenset[FieldRef]] = {}
     for ref, spec in _derived_fields(catalog):
         try:
             sources[ref] = _sources(catalog, ref, spec)
         except _ProblemError as problem:
-            found.problems[ref] = problem.detail
+            derived.problems[ref] = problem.detail
     try:
         order = list(TopologicalSorter(sources).static_order())
     except CycleError as cycle:
         round_trip = list(reversed(cycle.args[1]))
         shown = " → ".join(ref.key for ref in round_trip)
         message = f"follows from itself: {shown}"
-        found.problems.update(dict.fromkeys(round_trip, Detail("settings", message)))
-        return found
-    _resolve(catalog, order, sources, found)
-    return found
+        derived.problems.update(dict.fromkeys(round_trip, Detail("settings", message)))
+        return derived
+    _resolve(catalog, order, sources, derived)
+    return derived
 
 
 def dependents(catalog: Catalog, ref: FieldRef) -> list[FieldRef]:
     """The derived fields whose settings name this one, as their source or as their relation."""
-    found = []
-    for other, spec in _derived_fields(catalog):
+    refs = []
+    for derived_ref, spec in _derived_fields(catalog):
         try:
-            named = _sources(catalog, other, spec)
+            named = _sources(catalog, derived_ref, spec)
         except _ProblemError:
             continue
-        by_way_of = FieldRef(other.database_id, spec.settings.get("relationFieldKey", ""))
+        by_way_of = FieldRef(derived_ref.database_id, spec.settings.get("relationFieldKey", ""))
         if ref in named or ref == by_way_of:
-            found.append(other)
-    return found
+            refs.append(derived_ref)
+    return refs
 
 
 class _ProblemError(Exception):
@@ -93,7 +93,7 @@ def _resolve(
     catalog: Catalog,
     order: list[FieldRef],
     sources: Mapping[FieldRef, frozenset[FieldRef]],
-    found: DerivedFields,
+    derived: DerivedFields,
 ) -> None:
     """Resolve the fields in topological order: each after all of its sources."""
     resolved = {database_id: dict(fields) for database_id, fields in catalog.items()}
@@ -107,10 +107,10 @@ def _resolve(
             _check_depth(spec, depths[ref])
             settings = {**spec.settings, **_result(resolved, ref, spec)}
         except _ProblemError as problem:
-            found.problems[ref] = problem.detail
+            derived.problems[ref] = problem.detail
             continue
-        found.fields[ref] = replace(spec, settings=settings)
-        resolved[ref.database_id][ref.key] = found.fields[ref]
+        derived.fields[ref] = replace(spec, settings=settings)
+        resolved[ref.database_id][ref.key] = derived.fields[ref]
 
 
 def _check_depth(spec: FieldSpec, depth: int) -> None:

@@ -145,15 +145,15 @@ def compile_formula(
     Raises `InvalidValueError` with the sentence that says what is wrong.
     """
     _refuse_questions(expression)
-    written = dotted(expression, "record", _spelled)
-    keys = selections(written, "record")
+    source = dotted(expression, "record", _spelled)
+    keys = selections(source, "record")
     if keys is None:
         raise InvalidValueError("must name each field it reads, as record.<key>")
     inputs = tuple(_input(fields, key) for key in sorted(keys))
     try:
-        return _compiled(written, inputs, result)
+        return _compiled(source, inputs, result)
     except InvalidValueError as problem:
-        raise InvalidValueError(f"{problem}{_bare_field(written, fields)}") from None
+        raise InvalidValueError(f"{problem}{_bare_field(source, fields)}") from None
 
 
 def _bare_field(text_: str, fields: FieldSpecs) -> str:
@@ -190,9 +190,9 @@ def _input(fields: FieldSpecs, name: str) -> _Input:
 
 
 @lru_cache(maxsize=4_096)
-def _compiled(written: str, inputs: tuple[_Input, ...], result: ResultKind) -> CompiledFormula:
+def _compiled(source: str, inputs: tuple[_Input, ...], result: ResultKind) -> CompiledFormula:
     try:
-        program, chosen = _checked(written, inputs)
+        program, chosen = _checked(source, inputs)
     except ExpressionError as problem:
         raise InvalidValueError(_sentence(problem.message)) from None
     if program.type not in _GIVEN.get(result, {program.type}):
@@ -200,10 +200,10 @@ def _compiled(written: str, inputs: tuple[_Input, ...], result: ResultKind) -> C
     return CompiledFormula(chosen, inputs, result)
 
 
-def _checked(written: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
+def _checked(source: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
     surrounding = environment({each.name: each.type for each in inputs})
-    spellings = [written, with_doubles(written)]
-    if coalesce.NAME in names(written):
+    spellings = [source, with_doubles(source)]
+    if coalesce.NAME in names(source):
         # The type is known only with data, and then the numbers of fields are doubles.
         spellings.reverse()
     problems: dict[str, ExpressionError] = {}
@@ -212,7 +212,7 @@ def _checked(written: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
             return Program(surrounding, spelling), spelling
         except ExpressionError as problem:
             problems[spelling] = problem
-    raise problems[written]
+    raise problems[source]
 
 
 def _sentence(message: str) -> str:

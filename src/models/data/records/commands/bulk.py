@@ -26,55 +26,55 @@ async def insert_from(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    given: CTE,
+    source: CTE,
     count: int,
     also: Sequence[CTE] = (),
 ) -> None:
     """Insert `count` records.
 
-    `given` has the columns `id`, `title`, `data`, `links`, `omitted`, `content_surface_id` and
+    `source` has the columns `id`, `title`, `data`, `links`, `omitted`, `content_surface_id` and
     `place`, which counts from 0; `also` is written by the same statement.
     """
     parameters = write_parameters(work, actor, schema)
     number: ColumnElement[int | None] = literal(None, BigInteger)
     if any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values()):
-        number = select(COUNTED.c.first).scalar_subquery() + given.c.place
+        number = select(COUNTED.c.first).scalar_subquery() + source.c.place
         parameters["count"] = count
-    await work.execute(inserting(number, given).add_cte(*also), parameters)
+    await work.execute(inserting(number, source).add_cte(*also), parameters)
 
 
 async def update_from(
-    work: UnitOfWork, actor: Actor, schema: Schema, given: CTE, also: Sequence[CTE] = ()
+    work: UnitOfWork, actor: Actor, schema: Schema, source: CTE, also: Sequence[CTE] = ()
 ) -> int:
     """Change records that the caller holds; gives how many.
 
-    `given` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
+    `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
     """
-    statement = updating(given).add_cte(*also)
+    statement = updating(source).add_cte(*also)
     return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
 
 
-async def derive_where(work: UnitOfWork, schema: Schema, these: ColumnElement[bool]) -> None:
+async def derive_where(work: UnitOfWork, schema: Schema, condition: ColumnElement[bool]) -> None:
     """Bring up to date what is derived from the records that meet a condition.
 
     Computed values of many records, and the values that follow from them elsewhere, are left to
     jobs.
     """
-    await index_where(work, schema, these, None)
+    await index_where(work, schema, condition, None)
     if not any(spec.relation or spec.derived for spec in schema.fields.values()):
         return
-    found = await work.rows(
+    rows = await work.rows(
         select(record.c.id)
         .where(
             record.c.workspace_id == schema.workspace_id,
             record.c.database_id == schema.database_id,
-            these,
+            condition,
         )
         .limit(MAX_AT_ONCE + 1)
     )
-    if len(found) <= MAX_AT_ONCE:
-        await recompute(work, schema, [row.id for row in found], None)
+    if len(rows) <= MAX_AT_ONCE:
+        await recompute(work, schema, [row.id for row in rows], None)
         return
     derived = [key for key, spec in schema.fields.items() if spec.derived]
     stale = [Stale(schema.database_id, (), derived)] if derived else []

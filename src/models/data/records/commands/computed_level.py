@@ -70,11 +70,11 @@ _WRITE = PreparedStatement(
 class Computed:
     """The result of a computation: the records whose values changed, by the key of the field.
 
-    `left` are the records that were not computed, for lack of time.
+    `remaining` are the records that were not computed, for lack of time.
     """
 
-    changed: Mapping[str, Collection[Id]]
-    left: Collection[Id] = ()
+    changes: Mapping[str, Collection[Id]]
+    remaining: Collection[Id] = ()
 
 
 async def compute(
@@ -102,15 +102,18 @@ async def compute(
             await _take_from_links(work, schema, spec, values)
     formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
     limit = REQUEST_SECONDS if in_request else JOB_SECONDS
-    done = list(values)
+    ids = list(values)
     if formulas:
         try:
-            done = await evaluate_bounded(
+            ids = await evaluate_bounded(
                 lambda: _evaluate(formulas, values, limit, refuses=refuses)
             )
         except UnavailableError:
             return Computed({}, values.keys())
-    now = {each: {spec.key: values[each].get(spec.key) for spec in specs} for each in done}
+    now = {
+        record_id: {spec.key: values[record_id].get(spec.key) for spec in specs}
+        for record_id in ids
+    }
     changed = await _store(work, schema, {row.id: row.computed for row in rows}, now)
     return Computed(changed, values.keys() - now.keys())
 
@@ -142,19 +145,19 @@ def _evaluate(
     the machine, unless that is many times as long.
     """
     end, latest = time.thread_time() + limit, time.monotonic() + _WAITING * limit
-    done: list[Id] = []
-    for record_id, known in values.items():
+    record_ids: list[Id] = []
+    for record_id, row_values in values.items():
         for key, formula in formulas:
             try:
-                known[key] = None if formula is None else formula.evaluate(known)
+                row_values[key] = None if formula is None else formula.evaluate(row_values)
             except ExpressionLimitError as error:
                 if refuses:
                     raise ValidationError.at(f"data.{key}", f"The formula: {error}") from None
-                known[key] = None
-        done.append(record_id)
+                row_values[key] = None
+        record_ids.append(record_id)
         if time.thread_time() > end or time.monotonic() > latest:
             break
-    return done
+    return record_ids
 
 
 async def _store(
@@ -164,20 +167,20 @@ async def _store(
     now: Mapping[Id, JsonObject],
 ) -> dict[str, set[Id]]:
     """Write the values that are others than before, in one statement."""
-    changed: dict[str, set[Id]] = defaultdict(set)
-    written = []
+    changes: dict[str, set[Id]] = defaultdict(set)
+    rows = []
     for record_id, values in now.items():
         held = before[record_id]
         new = {key: value for key, value in values.items() if value != held.get(key)}
         for key in new:
-            changed[key].add(record_id)
+            changes[key].add(record_id)
         if new:
             given = {key: value for key, value in new.items() if value is not None}
-            written.append({"id": record_id, "given": given, "gone": sorted(new.keys() - given)})
-    if written:
-        parameters = {"of_workspace": schema.workspace_id, "rows": to_json(written).decode()}
+            rows.append({"id": record_id, "given": given, "gone": sorted(new.keys() - given)})
+    if rows:
+        parameters = {"of_workspace": schema.workspace_id, "rows": to_json(rows).decode()}
         await _WRITE.execute(work, parameters)
-    return changed
+    return changes
 
 
 async def _held(

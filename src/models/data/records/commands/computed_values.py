@@ -34,18 +34,21 @@ Changed = Mapping[str, Collection[Id]]
 
 
 async def recompute(
-    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], changed: Collection[str] | None
+    work: UnitOfWork,
+    schema: Schema,
+    record_ids: Collection[Id],
+    changed_keys: Collection[str] | None,
 ) -> None:
     """Bring what follows from these records up to date, here and in records linked to them.
 
-    `changed` are the keys of the fields that were written, relations and what every change moves
-    included; None means all of them, as for a record that is new, in the trash or back from it.
-    Raises ValidationError for a formula of the records that goes over the limit of an evaluation.
+    `changed_keys` name the fields that were written, relations and what every change moves
+    included; None means all of them, as for a record that is new, in the trash or back from
+    it. Raises ValidationError for a formula that goes over the limit of an evaluation.
     """
     if not record_ids or not any(spec.relation or spec.derived for spec in schema.fields.values()):
         return
-    written = dict.fromkeys(schema.fields if changed is None else changed, record_ids)
-    specs = stale_after(schema.fields, changed)
+    written = dict.fromkeys(schema.fields if changed_keys is None else changed_keys, record_ids)
+    specs = stale_after(schema.fields, changed_keys)
     computed = await _compute(work, schema, record_ids, specs, in_request=True, refuses=True)
     effects = await _effects(work, schema, {**written, **computed})
     await propagate(work, schema.workspace_id, effects)
@@ -77,13 +80,13 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
     await propagate(work, schema.workspace_id, [Stale(schema.database_id, ids, [field_key])])
 
 
-async def recompute_next(work: UnitOfWork, asked: JobRow) -> JsonObject | None:
+async def recompute_next(work: UnitOfWork, job: JobRow) -> JsonObject | None:
     """One chunk of a held job; gives where the next one begins, None when all is done."""
-    await await_schema(work, asked.subject_id)
-    stale = await next_stale(work, asked)
+    await await_schema(work, job.subject_id)
+    stale = await next_stale(work, job)
     if stale is None:
         return None
-    await propagate(work, asked.workspace_id, [stale], in_request=False)
+    await propagate(work, job.workspace_id, [stale], in_request=False)
     return {"after": str(max(stale.record_ids))}
 
 
@@ -95,20 +98,20 @@ async def propagate(
     A writer (`in_request`) leaves a record that another transaction holds for long to a job: two
     writers whose records follow from each other would deadlock.
     """
-    left = MAX_AT_ONCE
+    budget = MAX_AT_ONCE
     parts = merged(stale)
     for _ in range(MAX_DEPTH):
         effects: list[Stale] = []
         for part in parts:
-            left -= len(part.record_ids)
-            if left < 0:
+            budget -= len(part.record_ids)
+            if budget < 0:
                 await request_recomputation(work, workspace_id, part)
                 continue
             fields = await find_fields(work, workspace_id, part.database_id)
             schema = Schema(workspace_id, part.database_id, fields)
             specs = stale_after(fields, (), part.keys)
-            changed = await _compute(work, schema, part.record_ids, specs, in_request=in_request)
-            effects += await _effects(work, schema, changed)
+            changes = await _compute(work, schema, part.record_ids, specs, in_request=in_request)
+            effects += await _effects(work, schema, changes)
         parts = merged(effects)
 
 
@@ -124,25 +127,27 @@ async def _compute(
     """Compute these fields; a job does it for the records that cannot be waited for."""
     if not specs:
         return {}
-    done = await compute(work, schema, record_ids, specs, in_request=in_request, refuses=refuses)
-    if done.left:
-        part = Stale(schema.database_id, done.left, [spec.key for spec in specs])
+    computed = await compute(
+        work, schema, record_ids, specs, in_request=in_request, refuses=refuses
+    )
+    if computed.remaining:
+        part = Stale(schema.database_id, computed.remaining, [spec.key for spec in specs])
         await request_recomputation(work, schema.workspace_id, part)
-    ids = set().union(*done.changed.values())
+    ids = set().union(*computed.changes.values())
     if ids:
-        await index_records(work, schema, ids, list(done.changed))
-    return done.changed
+        await index_records(work, schema, ids, list(computed.changes))
+    return computed.changes
 
 
-async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[Stale]:
+async def _effects(work: UnitOfWork, schema: Schema, changes: Changed) -> list[Stale]:
     """The effects of these changes in related records."""
-    if not changed or not any(spec.relation for spec in schema.fields.values()):
+    if not changes or not any(spec.relation for spec in schema.fields.values()):
         return []
     incoming = await incoming_relations(work, schema)
     touched = [
-        (each, ids, keys)
-        for each in incoming
-        for ids, keys in [_reached(schema, each, changed)]
+        (relation, ids, keys)
+        for relation in incoming
+        for ids, keys in [_reached(schema, relation, changes)]
         if ids and keys
     ]
     if not touched:
@@ -150,28 +155,28 @@ async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[S
     found = await _at_the_other_end(work, schema.workspace_id, touched)
     if found is not None:
         return [
-            Stale(each.database_id, found[place], keys)
-            for place, (each, _, keys) in enumerate(touched)
+            Stale(relation.database_id, found[place], keys)
+            for place, (relation, _, keys) in enumerate(touched)
         ]
-    for each, ids, keys in touched:
-        part = Stale(each.database_id, ids, keys)
-        await request_recomputation(work, schema.workspace_id, part, through=each.id)
+    for relation, ids, keys in touched:
+        part = Stale(relation.database_id, ids, keys)
+        await request_recomputation(work, schema.workspace_id, part, through=relation.id)
     return []
 
 
-def _reached(schema: Schema, incoming: Incoming, changed: Changed) -> tuple[set[Id], set[str]]:
+def _reached(schema: Schema, incoming: Incoming, changes: Changed) -> tuple[set[Id], set[str]]:
     """The changed records that a relation's followers read, and the keys of these followers."""
     relinked = {
         each
-        for key, ids in changed.items()
+        for key, ids in changes.items()
         if key in schema.fields and incoming.faces(schema.fields[key])
         for each in ids
     }
     ids, keys = set(relinked), set()
     for follower in incoming.followers:
-        if relinked or follower.target in changed:
+        if relinked or follower.target in changes:
             keys.add(follower.key)
-            ids.update(changed.get(follower.target, ()))
+            ids.update(changes.get(follower.target, ()))
     return ids, keys
 
 

@@ -25,17 +25,17 @@ async def _surface_of(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
 
     Raises `NotFoundError`.
     """
-    this = this_record(actor.workspace_id, record_id)
-    held = await work.first(
+    conditions = this_record(actor.workspace_id, record_id)
+    row = await work.first(
         select(record.c.database_id, record.c.content_surface_id)
-        .where(*this)
+        .where(*conditions)
         .with_for_update(key_share=True)
     )
-    if held is None:
+    if row is None:
         raise NotFoundError("record")
-    if held.content_surface_id is not None:
-        existing: Id = held.content_surface_id
+    if row.content_surface_id is not None:
+        existing: Id = row.content_surface_id
         return existing
-    made = await create_content_surface(work, actor, held.database_id, record_id)
-    await work.execute(update(record).where(*this).values(content_surface_id=made))
+    made = await create_content_surface(work, actor, row.database_id, record_id)
+    await work.execute(update(record).where(*conditions).values(content_surface_id=made))
     return made

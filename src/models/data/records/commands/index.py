@@ -53,31 +53,39 @@ _VALUES = ("number", "text", "folded")
 
 
 async def index_records(
-    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], changed: Collection[str] | None
+    work: UnitOfWork,
+    schema: Schema,
+    record_ids: Collection[Id],
+    changed_keys: Collection[str] | None,
 ) -> None:
-    """Write the entries of these records for the indexed fields among `changed` (None: all).
+    """Write the entries of these records for the indexed fields among `changed_keys` (None: all).
 
     Values that nobody writes, such as computed ones, are taken to have changed. One statement,
     and none where nothing is indexed.
     """
     if record_ids:
-        these = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))
-        await index_where(work, schema, these, changed)
+        condition = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))
+        await index_where(work, schema, condition, changed_keys)
 
 
 async def index_where(
-    work: UnitOfWork, schema: Schema, these: Expression, changed: Collection[str] | None
+    work: UnitOfWork, schema: Schema, condition: Expression, changed_keys: Collection[str] | None
 ) -> None:
     """Write the entries, as `index_records` does, of the records that meet a condition."""
     fields = [
         field
         for field in schema.fields.values()
         if field.index_id is not None
-        and (changed is None or field.key in changed or field.computed or field.kind in _MOVED)
+        and (
+            changed_keys is None
+            or field.key in changed_keys
+            or field.computed
+            or field.kind in _MOVED
+        )
     ]
     if not fields:
         return
-    entries = insert_entries(schema, fields, these)
+    entries = insert_entries(schema, fields, condition)
     new = entries.excluded
     await work.execute(
         entries.on_conflict_do_update(
@@ -90,14 +98,14 @@ async def index_where(
     )
 
 
-def insert_entries(schema: Schema, fields: Collection[FieldSpec], these: Expression) -> Insert:
+def insert_entries(schema: Schema, fields: Collection[FieldSpec], condition: Expression) -> Insert:
     """The insertion of the entries that some records have in indexed fields."""
-    selected = [_entries(schema, field, these) for field in fields]
+    selected = [_entries(schema, field, condition) for field in fields]
     source = selected[0] if len(selected) == 1 else union_all(*selected)
     return insert(record_index).from_select([*_IDENTITY, *_VALUES], source)
 
 
-def _entries(schema: Schema, field: FieldSpec, these: Expression) -> Select[tuple[object, ...]]:
+def _entries(schema: Schema, field: FieldSpec, condition: Expression) -> Select[tuple[object, ...]]:
     entry = entry_of(field)
     return select(
         record.c.workspace_id,
@@ -109,7 +117,7 @@ def _entries(schema: Schema, field: FieldSpec, these: Expression) -> Select[tupl
     ).where(
         record.c.workspace_id == schema.workspace_id,
         record.c.database_id == schema.database_id,
-        these,
+        condition,
     )
 
 
@@ -118,20 +126,20 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
 
     Asks nothing where the query has no use for an index it lacks.
     """
-    wanted = {field.id: field for field in wanted_indexes(query)}
+    candidates = {field.id: field for field in wanted_indexes(query)}
     named = sum(field.index_id is not None for field in schema.fields.values())
-    if not wanted or named + len(wanted) > MAX_INDEXES or not await _is_large(work, schema):
+    if not candidates or named + len(candidates) > MAX_INDEXES or not await _is_large(work, schema):
         return False
     tried = await work.rows(
         jobs_of(schema.workspace_id, Family.FIELD_INDEX, JOB.subject_id).where(
-            JOB.subject_id == any_(literal(list(wanted), ARRAY(Uuid))),
+            JOB.subject_id == any_(literal(list(candidates), ARRAY(Uuid))),
             or_(
                 JOB.status == any_(literal([status.value for status in OPEN_JOB], ARRAY(Text))),
                 JOB.created_at > work.now - PATIENCE,
             ),
         )
     )
-    missing = wanted.keys() - {row.subject_id for row in tried}
+    missing = candidates.keys() - {row.subject_id for row in tried}
     for field_id in missing:
         await accept_job(
             work,

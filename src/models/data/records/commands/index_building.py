@@ -92,7 +92,7 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
     identity = tuple_(*record_index.primary_key)
     swept = 0
     # Each of the three is what one of the partial indexes holds.
-    for kept in (
+    for predicate in (
         record_index.c.number.is_not(None),
         record_index.c.text.is_not(None),
         blank_entries(),
@@ -102,7 +102,7 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
             .where(
                 record_index.c.workspace_id == workspace_id,
                 record_index.c.index_id.in_(dead),
-                kept,
+                predicate,
             )
             .limit(CHUNK)
         )

@@ -110,13 +110,13 @@ def _pairs(pairs: set[Pair]) -> Select[Any]:
 
 async def store_links(work: UnitOfWork, workspace_id: Id, links: Links) -> None:
     if links.removed:
-        gone = _columns([link.key for link in links.removed], Uuid, Uuid, Uuid)
+        keys = _columns([link.key for link in links.removed], Uuid, Uuid, Uuid)
         # Links may be lost to several writers at once: all of them take the rows in one order.
         locked = (
             select(*_LINK[:3])
             .where(
                 record_link.c.workspace_id == workspace_id,
-                tuple_(*_LINK[:3]).in_(select(*gone.c)),
+                tuple_(*_LINK[:3]).in_(select(*keys.c)),
             )
             .order_by(*_LINK[:3])
             .with_for_update()

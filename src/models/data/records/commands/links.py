@@ -41,7 +41,7 @@ MAX_LINKS = 1_000
 """Records that one relation field of one record points at."""
 
 
-async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, wanted: LinksOf) -> None:
+async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, relations: LinksOf) -> None:
     """Make the relation fields of these records show exactly what is wanted, on both sides.
 
     What the actor does not see there is neither shown nor changed: links to records in the trash
@@ -50,21 +50,21 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, wanted: Li
     not in the field's database, in the trash, or out of the actor's sight.
     """
     lists = [
-        (own, key, list(dict.fromkeys(others)))
-        for own, by_key in wanted.items()
-        for key, others in by_key.items()
+        (own, key, list(dict.fromkeys(targets)))
+        for own, by_key in relations.items()
+        for key, targets in by_key.items()
     ]
     if not lists:
         return
-    for _, key, others in lists:
-        _check(schema, key, others, f"relations.{key}")
+    for _, key, targets in lists:
+        _check(schema, key, targets, f"relations.{key}")
     await _check_targets(work, actor, schema, lists)
     incoming = await incoming_relations(work, schema)
     sides = {side.key: side for side in sides_of(schema.fields, {key for _, key, _ in lists})}
     facing = {key: _facing(schema, key, incoming) for key in sides}
     await _hold_targets(work, schema, lists, facing)
     links = Links(await present_links(work, actor, lists, sides, facing))
-    for own, key, others in lists:
+    for own, key, targets in lists:
         if links.count(sides[key], own) > MAX_LINKS:
             raise ConflictError(
                 f"{key} holds more than {MAX_LINKS} records, so it is not written as a whole. "
@@ -72,26 +72,26 @@ async def write_links(work: UnitOfWork, actor: Actor, schema: Schema, wanted: Li
             )
         other_side = facing[key]
         alone = other_side is not None and other_side.side.one
-        links.replace(sides[key], own, others, _milliseconds(work), alone)
+        links.replace(sides[key], own, targets, _milliseconds(work), alone)
     await store_links(work, schema.workspace_id, links)
-    await propagate(work, schema.workspace_id, _losers(schema, sides, facing, links, wanted))
+    await propagate(work, schema.workspace_id, _losers(schema, sides, facing, links, relations))
 
 
-def _check(schema: Schema, key: str, others: Sequence[Id], path: str) -> None:
+def _check(schema: Schema, key: str, targets: Sequence[Id], path: str) -> None:
     spec = schema.fields.get(key)
     if spec is None or not spec.relation:
         raise ValidationError.at(path, no_relation(key, schema.fields))
-    if len(others) > MAX_LINKS:
+    if len(targets) > MAX_LINKS:
         raise ValidationError.at(path, f"must be a list of at most {MAX_LINKS} record ids")
-    if side_of(spec).one and len(others) > 1:
+    if side_of(spec).one and len(targets) > 1:
         raise ValidationError.at(path, "must be one record at most")
 
 
 async def _check_targets(work: UnitOfWork, actor: Actor, schema: Schema, lists: Lists) -> None:
     places: dict[Id, set[Id]] = defaultdict(set)
-    for _, key, others in lists:
-        for other in others:
-            places[other].add(schema.fields[key].target_id)
+    for _, key, targets in lists:
+        for target in targets:
+            places[target].add(schema.fields[key].target_id)
     if not places:
         return
     rows = await work.rows(
@@ -100,7 +100,7 @@ async def _check_targets(work: UnitOfWork, actor: Actor, schema: Schema, lists: 
         )
     )
     found = {row.id: {row.database_id} for row in rows}
-    if any(found.get(other) != wanted for other, wanted in places.items()):
+    if any(found.get(target) != wanted for target, wanted in places.items()):
         raise NotFoundError("record")
 
 
@@ -149,14 +149,14 @@ def _followed(
 
 
 async def targets_to_hold(
-    work: UnitOfWork, schema: Schema, wanted: Iterable[Mapping[str, Sequence[Id]]]
+    work: UnitOfWork, schema: Schema, relations: Iterable[Mapping[str, Sequence[Id]]]
 ) -> set[Id]:
     """The records that `write_links` will hold at the other ends of these lists.
 
     Who holds records of the database first holds these along with them, in one order: two who
     link their records to each other's never wait in a circle.
     """
-    lists = [(key, others) for by_key in wanted for key, others in by_key.items()]
+    lists = [(key, targets) for by_key in relations for key, targets in by_key.items()]
     incoming = await incoming_relations(work, schema)
     facing = {key: _facing(schema, key, incoming) for key, _ in lists}
     return set().union(*_followed(schema, lists, facing))
@@ -167,7 +167,7 @@ def _losers(
     sides: Mapping[str, Side],
     facing: Mapping[str, Incoming | None],
     links: Links,
-    wanted: LinksOf,
+    relations: LinksOf,
 ) -> list[Stale]:
     """The fields to compute anew where a link ended that the caller does not know of."""
     own_followers = followers_of(schema.fields)
@@ -178,7 +178,7 @@ def _losers(
                 continue
             other_side = facing[side.key]
             for own, other in side.ends(link.record_id, link.target_id):
-                if side.key not in wanted.get(own, ()):
+                if side.key not in relations.get(own, ()):
                     stale.append(Stale(schema.database_id, {own}, own_followers.get(side.key, ())))
                 if other_side is not None:
                     keys = [each.key for each in other_side.followers]
@@ -192,26 +192,26 @@ async def refuse_restricted(work: UnitOfWork, schema: Schema, record_ids: Collec
     What is deleted along with them does not count. Raises `ConflictError` that names the field.
     """
     incoming = await incoming_relations(work, schema)
-    restricting = [each for each in incoming if each.restricts]
+    restricting = [relation for relation in incoming if relation.restricts]
     if not restricting or not record_ids:
         return
     deleted = id_array(record_ids)
-    seen = seen_links(
-        schema.workspace_id, [each.side for each in restricting], None, deleted
+    links = seen_links(
+        schema.workspace_id, [relation.side for relation in restricting], None, deleted
     ).subquery("link")
-    end = at_the_end(seen.c.own, seen, record.c.id)
+    end = at_the_end(links.c.own, links, record.c.id)
     pointing = await work.first(
-        select(seen.c.field_id, seen.c.forward)
+        select(links.c.field_id, links.c.forward)
         .join(end, true())
-        .where(seen.c.own != all_(deleted))
+        .where(links.c.own != all_(deleted))
         .limit(1)
     )
     if pointing is None:
         return
     label = next(
-        each.label
-        for each in restricting
-        if each.side.field_id == pointing.field_id and each.side.reads(pointing.forward)
+        relation.label
+        for relation in restricting
+        if relation.side.field_id == pointing.field_id and relation.side.reads(pointing.forward)
     )
     raise ConflictError(
         f'Another record points here in its field "{label}", which forbids the deletion. '

@@ -57,26 +57,26 @@ async def plan_writes(
     matches = await find_matches(work, schema, upserts) if upserts else Matches()
     writes = _resolved(writes, matches)
     writes = await with_templates(work, schema, writes)
-    checked, found = _checked(schema, writes)
-    checked = await _held(work, schema, checked)
+    checked_writes, found = _checked(schema, writes)
+    checked_writes = await _held(work, schema, checked_writes)
     wrong = [*problems, *matches.problems, *_repeated(writes, matches), *found]
-    wrong += await check_references(work, actor, schema, checked)
+    wrong += await check_references(work, actor, schema, checked_writes)
     refuse(_reported(wrong, writes), MAX_OPERATIONS)
-    _check_expected(checked)
-    await _refuse_restricted(work, schema, checked)
-    linked = await _links_before(work, actor, schema, checked)
-    return schema, _planned(work, actor, schema, checked, linked)
+    _check_expected(checked_writes)
+    await _refuse_restricted(work, schema, checked_writes)
+    linked = await _links_before(work, actor, schema, checked_writes)
+    return schema, _planned(work, actor, schema, checked_writes, linked)
 
 
 def _resolved(writes: Sequence[Write], matches: Matches) -> Sequence[Write]:
     """Upserts turned into what they are: a change of the record that was found, or a creation."""
-    if not matches.meant:
+    if not matches.spellings:
         return writes
     return [
         write
-        if write.op is not WriteOp.UPSERT or write.at not in matches.meant
-        else replace(write, op=WriteOp.UPDATE, record_id=matches.found[write.at])
-        if write.at in matches.found
+        if write.op is not WriteOp.UPSERT or write.at not in matches.spellings
+        else replace(write, op=WriteOp.UPDATE, record_id=matches.record_ids[write.at])
+        if write.at in matches.record_ids
         else replace(write, op=WriteOp.CREATE)
         for write in writes
     ]
@@ -88,40 +88,44 @@ def _repeated(writes: Sequence[Write], matches: Matches) -> list[Detail]:
         return []
     by_id = ((write, write.record_id) for write in writes if write.record_id is not None)
     by_values = (
-        (write, matches.meant[write.at])
+        (write, matches.spellings[write.at])
         for write in writes
-        if write.record_id is None and write.at in matches.meant
+        if write.record_id is None and write.at in matches.spellings
     )
     return repeated(chain[tuple[Write, object]](by_id, by_values))
 
 
-async def _held(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) -> list[Checked]:
+async def _held(
+    work: UnitOfWork, schema: Schema, checked_writes: Sequence[Checked]
+) -> list[Checked]:
     """The same, with the records that exist already, locked.
 
     Raises `NotFoundError`, naming every write whose record does not.
     """
-    ids = {one.write.record_id for one in checked if one.write.record_id is not None}
+    ids = {entry.write.record_id for entry in checked_writes if entry.write.record_id is not None}
     if not ids:
-        return list(checked)
-    linked = [one.links for one in checked if one.links]
+        return list(checked_writes)
+    linked = [entry.links for entry in checked_writes if entry.links]
     if linked:
         targets = await targets_to_hold(work, schema, linked)
         await hold_records(work, schema.workspace_id, ids | targets)
     rows = await lock_records(work, schema, ids)
-    held = [
-        one if one.write.record_id is None else replace(one, before=rows.get(one.write.record_id))
-        for one in checked
+    entries = [
+        entry
+        if entry.write.record_id is None
+        else replace(entry, before=rows.get(entry.write.record_id))
+        for entry in checked_writes
     ]
     missing = [
-        one.write
-        for one in held
-        if one.write.record_id is not None and not _reachable(one.before, one.write, work)
+        entry.write
+        for entry in entries
+        if entry.write.record_id is not None and not _reachable(entry.before, entry.write, work)
     ]
     if any(write.upsert_by for write in missing):
         raise ConflictError("A record that an upsert found was deleted meanwhile. Try again.")
     if missing:
         raise RecordNotFoundError([write.at for write in missing])
-    return held
+    return entries
 
 
 def _reachable(row: StoredRecord | None, write: Write, work: UnitOfWork) -> bool:
@@ -147,25 +151,25 @@ async def _with_new_options(
     work: UnitOfWork, schema: Schema, writes: Sequence[Write]
 ) -> tuple[Schema, Sequence[Write]]:
     """Add the options that the written values bring, where their fields allow it."""
-    wanted = grow_options(schema, [write.written for write in writes], new_id)
-    if wanted.grown:
-        locked = await lock_fields(work, schema, wanted.grown)
-        wanted = grow_options(locked, [write.written for write in writes], new_id)
-        await store_options(work, wanted.schema, wanted.grown)
-    if wanted.schema is schema:
+    growth = grow_options(schema, [write.data for write in writes], new_id)
+    if growth.keys:
+        locked = await lock_fields(work, schema, growth.keys)
+        growth = grow_options(locked, [write.data for write in writes], new_id)
+        await store_options(work, growth.schema, growth.keys)
+    if growth.schema is schema:
         return schema, writes
-    written = zip(writes, wanted.written, strict=True)
-    return wanted.schema, [replace(write, written=values) for write, values in written]
+    pairs = zip(writes, growth.rows, strict=True)
+    return growth.schema, [replace(write, data=values) for write, values in pairs]
 
 
 def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], list[Detail]]:
     """The writes, as far as the fields take what they say, and everything that is wrong."""
     check = DataCheck(schema.fields)
-    checked: list[Checked] = []
+    checked_writes: list[Checked] = []
     problems: list[Detail] = []
     for write in writes:
         read = check.new if write.op is WriteOp.CREATE else check.patch
-        change, wrong = read(write.written, write.at)
+        change, wrong = read(write.data, write.at)
         links: Links = {}
         if write.relations:
             links, unlinkable = read_relations(
@@ -173,54 +177,60 @@ def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], li
             )
             wrong += unlinkable
         problems += wrong
-        checked.append(Checked(write, None, change, links))
-    return checked, problems
+        checked_writes.append(Checked(write, None, change, links))
+    return checked_writes, problems
 
 
 def _reported(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
     """The problems to report: of each write the first few, so that every bad one is named."""
     # There is no write where no operation could be read.
-    most = min(MAX_PROBLEMS, MAX_OPERATIONS // max(1, len(writes)))
-    if len(problems) <= most:
+    limit = min(MAX_PROBLEMS, MAX_OPERATIONS // max(1, len(writes)))
+    if len(problems) <= limit:
         return list(problems)
     reported: dict[str, list[Detail]] = {write.at: [] for write in writes}
     for problem in problems:
         at = problem.path.split(".", 2)
         own = f"{at[0]}.{at[1]}." if at[0] == "operations" else ""
         reported.setdefault(own, []).append(problem)
-    return [problem for some in reported.values() for problem in some[:most]]
+    return [problem for some in reported.values() for problem in some[:limit]]
 
 
-def _check_expected(checked: Sequence[Checked]) -> None:
+def _check_expected(checked_writes: Sequence[Checked]) -> None:
     """Raise `ConflictError` unless every record is the one its writer read."""
     stale = [
-        one.write
-        for one in checked
-        if one.write.expected is not None
-        and one.before is not None
-        and one.before.updated_at != one.write.expected
+        entry.write
+        for entry in checked_writes
+        if entry.write.expected_updated_at is not None
+        and entry.before is not None
+        and entry.before.updated_at != entry.write.expected_updated_at
     ]
     if stale:
         named = ", ".join(f"{write.at}recordId" for write in stale if write.at)
         raise ConflictError(f"{named}: {CHANGED_MEANWHILE}" if named else CHANGED_MEANWHILE)
 
 
-async def _refuse_restricted(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) -> None:
+async def _refuse_restricted(
+    work: UnitOfWork, schema: Schema, checked_writes: Sequence[Checked]
+) -> None:
     """Raise `ConflictError` for a deletion that a relation field forbids."""
     deleted = [
-        one.before.id
-        for one in checked
-        if one.write.op is WriteOp.DELETE and one.before is not None
+        entry.before.id
+        for entry in checked_writes
+        if entry.write.op is WriteOp.DELETE and entry.before is not None
     ]
     if deleted:
         await refuse_restricted(work, schema, deleted)
 
 
 async def _links_before(
-    work: UnitOfWork, actor: Actor, schema: Schema, checked: Sequence[Checked]
+    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[Checked]
 ) -> LinksOf:
     """The present links of the relation fields that writes of records name."""
-    linking = {one.before.id: one.links for one in checked if one.before is not None and one.links}
+    linking = {
+        entry.before.id: entry.links
+        for entry in checked_writes
+        if entry.before is not None and entry.links
+    }
     if not linking:
         return {}
     return await links_of(work, actor, schema, linking, set(chain(*linking.values())))
@@ -230,23 +240,23 @@ def _planned(
     work: UnitOfWork,
     actor: Actor,
     schema: Schema,
-    checked: Sequence[Checked],
+    checked_writes: Sequence[Checked],
     linked: LinksOf,
 ) -> list[Planned]:
     """The records after the writes. Raises `ValidationError` for records that grow too large."""
-    planned: list[Planned] = []
+    plans: list[Planned] = []
     problems: list[Detail] = []
-    for one in checked:
-        if one.before is None:
-            surface_id = None if one.write.content_from is None else new_id()
-            row = new_record(schema, new_id(), one.change, surface_id, actor.user_id, work.now)
-            plan = plan_new(row, one)
+    for entry in checked_writes:
+        if entry.before is None:
+            surface_id = None if entry.write.content_from is None else new_id()
+            row = new_record(schema, new_id(), entry.change, surface_id, actor.user_id, work.now)
+            plan = plan_new(row, entry)
         else:
-            now = linked.get(one.before.id, {})
-            links = {key: now.get(key, ()) for key in one.links}, one.links
-            plan = plan_change(one, one.before, links, actor.user_id, work.now)
+            now = linked.get(entry.before.id, {})
+            links = {key: now.get(key, ()) for key in entry.links}, entry.links
+            plan = plan_change(entry, entry.before, links, actor.user_id, work.now)
         if plan.change.values and data_bytes(plan.after.data) > MAX_DATA_BYTES:
-            problems.append(Detail(f"{one.write.at}data", "holds more than 1 MiB in all"))
-        planned.append(plan)
+            problems.append(Detail(f"{entry.write.at}data", "holds more than 1 MiB in all"))
+        plans.append(plan)
     refuse(problems, MAX_OPERATIONS)
-    return planned
+    return plans

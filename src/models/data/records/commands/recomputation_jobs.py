@@ -37,23 +37,23 @@ async def request_recomputation(
     Without record ids it computes all records of the database; with `through`, the records that
     this relation field links to them. A job of the same that has not begun does both.
     """
-    wanted = {
+    request = {
         "keys": sorted(stale.keys),
         "recordIds": sorted(map(str, stale.record_ids)),
         "through": None if through is None else str(through),
     }
-    same = await work.first(
+    queued_job = await work.first(
         jobs_of(workspace_id, Family.RECOMPUTATION, JOB.id)
         .where(
             JOB.subject_id == stale.database_id,
             JOB.status == JobStatus.QUEUED.value,
-            JOB.input == wanted,
+            JOB.input == request,
         )
         .limit(1)
         # Held, so that it does not begin before this transaction ends.
         .with_for_update(skip_locked=True)
     )
-    if same is None:
+    if queued_job is None:
         await accept_job(
             work,
             _system(workspace_id, user_id),
@@ -61,7 +61,7 @@ async def request_recomputation(
             new_id(),
             stale.database_id,
             summary="Compute values anew",
-            input=wanted,
+            input=request,
         )
 
 
@@ -71,25 +71,25 @@ def _system(workspace_id: Id, user_id: Id) -> Actor:
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
 
 
-async def next_stale(work: UnitOfWork, asked: JobRow) -> Stale | None:
+async def next_stale(work: UnitOfWork, job: JobRow) -> Stale | None:
     """The next records of a held job, in the order of their ids; None when none are left."""
-    wanted: JsonObject = asked.input
-    after = Id(asked.progress["after"]) if asked.progress else None
-    ids = [Id(each) for each in wanted["recordIds"]]
-    through = wanted["through"]
+    request: JsonObject = job.input
+    after = Id(job.progress["after"]) if job.progress else None
+    ids = [Id(each) for each in request["recordIds"]]
+    through = request["through"]
     if through is None:
-        found = await _own(work, asked, ids, after)
+        record_ids = await _own(work, job, ids, after)
     else:
-        found = await _linked(work, asked, Id(through), ids, after)
-    return Stale(asked.subject_id, found, wanted["keys"]) if found else None
+        record_ids = await _linked(work, job, Id(through), ids, after)
+    return Stale(job.subject_id, record_ids, request["keys"]) if record_ids else None
 
 
-async def _own(work: UnitOfWork, asked: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
+async def _own(work: UnitOfWork, job: JobRow, ids: Collection[Id], after: Id | None) -> list[Id]:
     statement = (
         select(record.c.id)
         .where(
-            record.c.workspace_id == asked.workspace_id,
-            record.c.database_id == asked.subject_id,
+            record.c.workspace_id == job.workspace_id,
+            record.c.database_id == job.subject_id,
         )
         .order_by(record.c.id)
         .limit(CHUNK)
@@ -102,12 +102,12 @@ async def _own(work: UnitOfWork, asked: JobRow, ids: Collection[Id], after: Id |
 
 
 async def _linked(
-    work: UnitOfWork, asked: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
+    work: UnitOfWork, job: JobRow, relation_id: Id, ids: Collection[Id], after: Id | None
 ) -> list[Id]:
-    side = await relation_side(work, asked.workspace_id, relation_id)
+    side = await relation_side(work, job.workspace_id, relation_id)
     if side is None:
         return []
-    seen = seen_links(asked.workspace_id, [side], None, id_array(ids)).subquery("seen")
+    seen = seen_links(job.workspace_id, [side], None, id_array(ids)).subquery("seen")
     statement = select(seen.c.own).distinct().order_by(seen.c.own).limit(CHUNK)
     if after is not None:
         statement = statement.where(seen.c.own > after)

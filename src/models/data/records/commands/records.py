@@ -63,39 +63,51 @@ async def update_record(
     actor: Actor,
     record_id: Id,
     body: UpdateRecord,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> RecordDetail:
-    """Merge values into a record; null clears a key. `expected` is the `updatedAt` last read.
+    """Merge values into a record; null clears a key. `expected_updated_at` is as last read.
 
     What is so already is not written: `updatedAt` stays, and the history has no entry.
     Raises `NotFoundError`, `ValidationError` at `data.<fieldKey>`, and `ConflictError` when the
     record is no longer the one that was read.
     """
-    return await _change(work, actor, change_of(record_id, body, expected))
+    return await _change(work, actor, change_of(record_id, body, expected_updated_at))
 
 
 async def archive_record(
-    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
+    work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
 ) -> RecordDetail:
     """Take a record out of the lists that do not ask for archived ones."""
-    write = Write(op=WriteOp.ARCHIVE, record_id=record_id, archived=True, expected=expected)
+    write = Write(
+        op=WriteOp.ARCHIVE,
+        record_id=record_id,
+        archived=True,
+        expected_updated_at=expected_updated_at,
+    )
     return await _change(work, actor, write)
 
 
 async def restore_record(
-    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
+    work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
 ) -> RecordDetail:
     """Bring a record back from the archive, or within 30 days from the trash."""
-    write = Write(op=WriteOp.RESTORE, record_id=record_id, archived=False, expected=expected)
+    write = Write(
+        op=WriteOp.RESTORE,
+        record_id=record_id,
+        archived=False,
+        expected_updated_at=expected_updated_at,
+    )
     return await _change(work, actor, write)
 
 
 async def delete_record(
-    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
+    work: UnitOfWork, actor: Actor, record_id: Id, expected_updated_at: datetime | None = None
 ) -> RecordDetail:
     """Put a record into the trash and return it as it was."""
     return await _change(
-        work, actor, Write(op=WriteOp.DELETE, record_id=record_id, expected=expected)
+        work,
+        actor,
+        Write(op=WriteOp.DELETE, record_id=record_id, expected_updated_at=expected_updated_at),
     )
 
 
@@ -110,13 +122,13 @@ async def write_batch(
     writes, problems = read_operations(body.operations)
     await share_schema(work, database_id)
     schema = await load_schema(work, actor.workspace_id, database_id)
-    written = await write_records(work, actor, schema, writes, problems)
-    created = sum(one.kind is ChangeKind.CREATED for one in written)
-    deleted = sum(one.kind is ChangeKind.DELETED for one in written)
+    results = await write_records(work, actor, schema, writes, problems)
+    created = sum(result.kind is ChangeKind.CREATED for result in results)
+    deleted = sum(result.kind is ChangeKind.DELETED for result in results)
     return BatchResult.model_construct(
-        records=[one.record for one in written],
+        records=[result.record for result in results],
         created=created,
-        updated=len(written) - created - deleted,
+        updated=len(results) - created - deleted,
         deleted=deleted,
     )
 

@@ -60,39 +60,39 @@ def _entries(*columns: ColumnElement[Any]) -> CTE:
         .table_valued(column("id", Uuid), column("omitted", ARRAY(Text)), *columns)
         .render_derived(name="entry", with_types=True)
     )
-    return select(rows).cte("given")
+    return select(rows).cte("source")
 
 
-def _history(given: CTE, kind: Any, before: Any, after: Any) -> CTE:
-    """The insertion of what the given rows say of themselves."""
+def _history(source: CTE, kind: Any, before: Any, after: Any) -> CTE:
+    """The insertion of what the source rows say of themselves."""
     values = {
         "workspace_id": _WORKSPACE,
         "database_id": _DATABASE,
-        "record_id": given.c.id,
+        "record_id": source.c.id,
         "kind": kind,
         "actor_user_id": _USER,
         "principal_type": bindparam("principal_type", type_=Text),
         "run_id": bindparam("run_id", type_=Uuid),
         "before": before,
         "after": after,
-        "omitted_keys": given.c.omitted,
+        "omitted_keys": source.c.omitted,
         "at": _NOW,
     }
     return recording(values).cte("history")
 
 
-def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
-    """The insertion of new records, which `given` describes, and of their history.
+def inserting(number: ColumnElement[Any], source: CTE) -> Insert:
+    """The insertion of new records, which `source` describes, and of their history.
 
     `write_parameters` gives its parameters.
     """
     values = {
-        "id": given.c.id,
+        "id": source.c.id,
         "workspace_id": _WORKSPACE,
         "database_id": _DATABASE,
-        "title": given.c.title,
-        "data": given.c.data,
-        "content_surface_id": given.c.content_surface_id,
+        "title": source.c.title,
+        "data": source.c.data,
+        "content_surface_id": source.c.content_surface_id,
         "number": number,
         "archived": literal(False, Boolean),
         "created_by_user_id": _USER,
@@ -102,11 +102,11 @@ def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
     }
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
-    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), given.c.title)
-    omitted = func.coalesce(given.c.omitted, literal_column("'{}'::text[]"))
-    kept = titled.op("||")(given.c.data).op("||")(given.c.links).op("-")(omitted)
+    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), source.c.title)
+    omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
+    after = titled.op("||")(source.c.data).op("||")(source.c.links).op("-")(omitted)
     created = literal(ChangeKind.CREATED.value, Text)
-    history = _history(given, created, null(), kept)
+    history = _history(source, created, null(), after)
     return insert(record).from_select(list(values), selected).add_cte(history)
 
 
@@ -142,25 +142,25 @@ _CHANGED = _entries(
 )
 
 
-def updating(given: CTE) -> Update:
-    """The change of records, which `given` describes, and the insertion of their history.
+def updating(source: CTE) -> Update:
+    """The change of records, which `source` describes, and the insertion of their history.
 
     `write_parameters` gives its parameters.
     """
-    kept = record.c.data.op("-", return_type=JSONB())(given.c.cleared)
+    remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
     return (
         update(record)
         .where(
             record.c.workspace_id == _WORKSPACE,
             record.c.database_id == _DATABASE,
-            record.c.id == given.c.id,
+            record.c.id == source.c.id,
         )
         .values(
-            data=kept.op("||", return_type=JSONB())(given.c.data),
-            **{name: given.c[name] for name in columns},
+            data=remaining.op("||", return_type=JSONB())(source.c.data),
+            **{name: source.c[name] for name in columns},
         )
-        .add_cte(_history(given, given.c.kind, given.c.before, given.c.after))
+        .add_cte(_history(source, source.c.kind, source.c.before, source.c.after))
     )
 
 
@@ -222,20 +222,20 @@ async def _these(
 
 
 async def insert_records(
-    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned], *, numbered: bool
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned], *, numbered: bool
 ) -> Mapping[Id, int]:
     """Write new records and their history; gives the number of each, if they are numbered."""
     rows = [
         {
-            "id": one.after.id,
-            "omitted": _history_of(one).omitted or None,
-            "title": one.after.title,
-            "data": one.after.data,
-            "links": one.links,
-            "content_surface_id": one.after.content_surface_id,
+            "id": plan.after.id,
+            "omitted": _history_of(plan).omitted or None,
+            "title": plan.after.title,
+            "data": plan.after.data,
+            "links": plan.links,
+            "content_surface_id": plan.after.content_surface_id,
             "place": place,
         }
-        for place, one in enumerate(planned)
+        for place, plan in enumerate(plans)
     ]
     parameters = _with_rows(work, actor, schema, rows)
     if not numbered:
@@ -247,32 +247,32 @@ async def insert_records(
 
 
 async def update_records(
-    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
 ) -> None:
     """Write the new state of locked records, and their history."""
     rows = [
         {
-            "id": one.after.id,
-            "omitted": _history_of(one).omitted or None,
-            "kind": _history_of(one).kind,
-            "before": _history_of(one).before,
-            "after": _history_of(one).after,
-            "title": one.after.title,
-            "data": one.change.data,
-            "cleared": sorted(one.change.cleared),
-            "archived": one.after.archived,
-            "updated_by_user_id": one.after.updated_by_user_id,
-            "updated_at": one.after.updated_at,
-            "deleted_at": one.after.deleted_at,
+            "id": plan.after.id,
+            "omitted": _history_of(plan).omitted or None,
+            "kind": _history_of(plan).kind,
+            "before": _history_of(plan).before,
+            "after": _history_of(plan).after,
+            "title": plan.after.title,
+            "data": plan.change.data,
+            "cleared": sorted(plan.change.cleared),
+            "archived": plan.after.archived,
+            "updated_by_user_id": plan.after.updated_by_user_id,
+            "updated_at": plan.after.updated_at,
+            "deleted_at": plan.after.deleted_at,
         }
-        for one in planned
+        for plan in plans
     ]
     await _UPDATE.execute(work, _with_rows(work, actor, schema, rows))
 
 
-def _history_of(planned: Planned) -> RecordedChange:
-    assert planned.history is not None, "what changes nothing is not written"
-    return planned.history
+def _history_of(plan: Planned) -> RecordedChange:
+    assert plan.history is not None, "what changes nothing is not written"
+    return plan.history
 
 
 def _with_rows(

@@ -58,16 +58,16 @@ async def strip_values(
 
 
 async def clear_options(
-    work: UnitOfWork, schema: Schema, spec: FieldSpec, removed: Collection[str]
+    work: UnitOfWork, schema: Schema, spec: FieldSpec, removed_keys: Collection[str]
 ) -> list[Id]:
     """Remove deleted options from the records that chose them; gives the ids of the records.
 
     Raises `ConflictError` when too many did.
     """
     value = record.c.data[spec.key]
-    keys = literal(sorted(removed), ARRAY(Text))
-    many = spec.kind is FieldKind.MULTI_SELECT
-    chosen = value.op("?|")(keys) if many else value.astext == func.any(keys)
+    keys = literal(sorted(removed_keys), ARRAY(Text))
+    multiple = spec.kind is FieldKind.MULTI_SELECT
+    chosen = value.op("?|")(keys) if multiple else value.astext == func.any(keys)
     ids = [
         row.id
         for row in await work.rows(
@@ -84,17 +84,19 @@ async def clear_options(
     await work.execute(
         update(record)
         .where(*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
-        .values(data=_without(spec.key, keys, many=many), updated_at=next_record_updated_at(work))
+        .values(
+            data=_without(spec.key, keys, many=multiple), updated_at=next_record_updated_at(work)
+        )
     )
     return ids
 
 
-def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
+def _without(key: str, keys: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
     """A record's data without these options; a value with no option left is removed."""
     cleared = record.c.data.op("-", return_type=JSONB())(literal(key, Text))
     if not many:
         return cleared
-    left = record.c.data[key].op("-", return_type=JSONB())(removed)
+    left = record.c.data[key].op("-", return_type=JSONB())(keys)
     kept = func.jsonb_build_object(literal(key, Text), left, type_=JSONB)
     merged: ColumnElement[Any] = cleared.op("||", return_type=JSONB())(kept)
     return merged

@@ -32,7 +32,7 @@ async def with_templates(
         filled.append(
             replace(
                 write,
-                written={**prefill.data, **write.written},
+                data={**prefill.data, **write.data},
                 relations={**prefill.relations, **write.relations},
                 content_from=prefill.content_surface_id,
             )

@@ -48,11 +48,11 @@ _LOCKS = 32
 class Matches:
     """The records that upserts mean, by the paths of the writes.
 
-    `meant` are the values the record is found by, `found` the record where there is one.
+    `spellings` are the values the record is found by, `record_ids` the record where there is one.
     """
 
-    meant: dict[str, str] = field(default_factory=dict)
-    found: dict[str, Id] = field(default_factory=dict)
+    spellings: dict[str, str] = field(default_factory=dict)
+    record_ids: dict[str, Id] = field(default_factory=dict)
     problems: list[Detail] = field(default_factory=list)
 
 
@@ -63,17 +63,17 @@ async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write
     same fields. Raises `ConflictError` when several records match, RowsComingInError.
     """
     matches = Matches()
-    wanted: dict[str, dict[str, Any]] = {}
+    searches: dict[str, dict[str, Any]] = {}
     first = next((write for write in upserts if write.upsert_by), upserts[0])
     for write in upserts:
         values, problems = _upsert_values(schema, write, first)
         matches.problems += problems
         if not problems:
-            wanted[write.at] = values
-            matches.meant[write.at] = _spelled(values)
-    if wanted:
-        await _lock(work, schema, matches.meant.values())
-        matches.found = await _find(work, schema, wanted)
+            searches[write.at] = values
+            matches.spellings[write.at] = _spelled(values)
+    if searches:
+        await _lock(work, schema, matches.spellings.values())
+        matches.record_ids = await _find(work, schema, searches)
     return matches
 
 
@@ -84,7 +84,7 @@ def _upsert_values(
     if write.upsert_by and set(write.upsert_by) != set(first.upsert_by):
         message = f"must name the fields that {first.at}upsertBy names"
         return {}, [Detail(f"{write.at}upsertBy", message)]
-    return meant_values(schema.fields, write.upsert_by, write.written, write.at)
+    return meant_values(schema.fields, write.upsert_by, write.data, write.at)
 
 
 def _spelled(values: Mapping[str, Any]) -> str:
@@ -114,9 +114,9 @@ _LOCK = PreparedStatement(
 _LOCK_ALL = PreparedStatement(select(func.pg_advisory_xact_lock(_COMING_IN)))
 
 
-async def _lock(work: UnitOfWork, schema: Schema, meant: Iterable[str]) -> None:
+async def _lock(work: UnitOfWork, schema: Schema, spellings: Iterable[str]) -> None:
     """Hold the locks of these values, in the order all take them. Raises RowsComingInError."""
-    shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in meant}
+    shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in spellings}
     keys = sorted(_key(schema.database_id, b"%d" % share) for share in shares)
     coming_in = _key(schema.database_id, b"coming in")
     locked = await _LOCK.rows(work, {"coming_in": coming_in, "keys": keys})
@@ -135,12 +135,12 @@ def _key(database_id: Id, name: bytes) -> int:
 
 
 async def _find(
-    work: UnitOfWork, schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+    work: UnitOfWork, schema: Schema, searches: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Id]:
-    """The one record that has each wanted set of values, by the key it is wanted under."""
-    places = list(wanted)
-    rows = [{"place": place, "values": wanted[at]} for place, at in enumerate(places)]
-    keys = list(wanted[places[0]])
+    """The one record that has each searched set of values, by the path of its write."""
+    places = list(searches)
+    rows = [{"place": place, "values": searches[at]} for place, at in enumerate(places)]
+    keys = list(searches[places[0]])
     entry = (
         func.jsonb_to_recordset(cast(literal(to_json(rows).decode(), Text), JSONB))
         .table_valued(column("place", Integer), column("values", JSONB))
@@ -155,30 +155,30 @@ async def _find(
         .where(
             *records_of(schema.workspace_id, schema.database_id),
             *(equal_values(schema.fields[key], entry.c["values"][key]) for key in keys),
-            *_among_few(schema, wanted),
+            *_among_few(schema, searches),
         )
         .group_by(entry.c.place)
     )
-    found: dict[str, Id] = {}
+    record_ids: dict[str, Id] = {}
     for row in await work.rows(statement):
         if row.times > 1:
             raise ConflictError(
                 f"{places[row.place]}upsertBy: several records have this {', '.join(keys)};"
                 " an upsert needs one."
             )
-        found[places[row.place]] = row.ids[0]
-    return found
+        record_ids[places[row.place]] = row.ids[0]
+    return record_ids
 
 
 def _among_few(
-    schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+    schema: Schema, searches: Mapping[str, Mapping[str, Any]]
 ) -> list[ColumnElement[bool]]:
     """The entries of an index the records are among, where one of the fields has an index."""
-    for key in next(iter(wanted.values())):
+    for key in next(iter(searches.values())):
         spec = schema.fields[key]
         if not spec.index_ready or not is_indexable(spec):
             continue
-        entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in wanted.values())))
+        entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in searches.values())))
         if entries is not None:
             mine = record_index.c.workspace_id == schema.workspace_id
             ids = select(record_index.c.record_id).where(mine, entries_of(spec), entries)
@@ -193,12 +193,12 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def equal_values(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
+def equal_values(spec: FieldSpec, value: ColumnElement[Any]) -> ColumnElement[bool]:
     """Equality of stored forms, which a hash join serves however many values are wanted."""
     if spec.title:
-        return record.c.title == cast(wanted.astext, Text)
+        return record.c.title == cast(value.astext, Text)
     stored = record.c.data[spec.key]
     if value_form(spec) is ValueForm.BOOLEAN:
         # A checkbox nobody touched is not checked.
         stored = func.coalesce(stored, literal(False, JSONB))
-    return stored == wanted
+    return stored == value

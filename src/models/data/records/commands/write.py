@@ -51,50 +51,50 @@ async def write_records(
 
 
 async def _store(
-    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+    work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned]
 ) -> list[Written]:
     """Write what changes, and what follows from it."""
-    new = [one for one in planned if one.before is None]
-    changed = [one for one in planned if one.before is not None and one.kind is not None]
-    rows = {one.after.id: one.after for one in planned}
+    new = [plan for plan in plans if plan.before is None]
+    changes = [plan for plan in plans if plan.before is not None and plan.kind is not None]
+    rows = {plan.after.id: plan.after for plan in plans}
     if new:
         numbered = any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values())
         numbers = await insert_records(work, actor, schema, new, numbered=numbered)
         rows.update({id_: rows[id_]._replace(number=number) for id_, number in numbers.items()})
         await copy_contents(work, actor, schema, new)
-    if changed:
-        await update_records(work, actor, schema, changed)
+    if changes:
+        await update_records(work, actor, schema, changes)
     # A list that is so already is written with others: one of them may take from it.
-    moved = len(planned) > 1
-    linked = {one.after.id: one.links for one in planned if one.links and (one.kind or moved)}
+    moved = len(plans) > 1
+    linked = {plan.after.id: plan.links for plan in plans if plan.links and (plan.kind or moved)}
     if linked:
         await write_links(work, actor, schema, linked)
-    await _update_derived(work, schema, [*new, *changed])
+    await _update_derived(work, schema, [*new, *changes])
     if any(spec.derived for spec in schema.fields.values()):
         rows = await read_records(work, schema, rows)
-    await emit_changes(work, actor, schema, planned, rows)
-    await notify_assigned(work, actor, schema, planned)
-    shown = [rows[one.after.id] for one in planned]
+    await emit_changes(work, actor, schema, plans, rows)
+    await notify_assigned(work, actor, schema, plans)
+    shown = [rows[plan.after.id] for plan in plans]
     details = await record_details(work, actor, schema, shown)
-    return [Written(detail, one.kind) for detail, one in zip(details, planned, strict=True)]
+    return [Written(detail, plan.kind) for detail, plan in zip(details, plans, strict=True)]
 
 
-async def _update_derived(work: UnitOfWork, schema: Schema, written: Sequence[Planned]) -> None:
+async def _update_derived(work: UnitOfWork, schema: Schema, plans: Sequence[Planned]) -> None:
     """Bring up to date what is derived from the records that changed."""
-    if not written:
+    if not plans:
         return
-    ids = [one.after.id for one in written]
-    whole = any(one.appears for one in written)
-    keys = None if whole else _touched(schema, written)
+    ids = [plan.after.id for plan in plans]
+    whole = any(plan.appears for plan in plans)
+    keys = None if whole else _touched(schema, plans)
     await recompute(work, schema, ids, keys)
     await index_records(work, schema, ids, keys)
 
 
-def _touched(schema: Schema, written: Sequence[Planned]) -> frozenset[str]:
+def _touched(schema: Schema, plans: Sequence[Planned]) -> frozenset[str]:
     """Keys of the fields whose values changed: those written, and those every change moves."""
     moved = (
         key
         for key, spec in schema.fields.items()
         if spec.kind in {FieldKind.UPDATED_AT, FieldKind.UPDATED_BY}
     )
-    return frozenset(chain(moved, *(one.changed_keys for one in written)))
+    return frozenset(chain(moved, *(plan.changed_keys for plan in plans)))

@@ -33,16 +33,16 @@ async def record_details(
     computed from a database the actor does not see. Somebody who is no member (None) sees nothing
     of other databases. One statement reads the links of all records, whatever their number.
     """
-    chosen = schema.fields if fields is None else fields
+    specs = schema.fields if fields is None else fields
     links: LinksShown = {}
     hidden: Collection[str] = ()
     if actor is None:
         hidden = foreign_fields(schema.fields)
     elif rows:
-        links = await shown_links(work, actor, schema, {row.id for row in rows}, sides_of(chosen))
-        if any(spec.derived for spec in chosen.values()):
+        links = await shown_links(work, actor, schema, {row.id for row in rows}, sides_of(specs))
+        if any(spec.derived for spec in specs.values()):
             hidden = await hidden_fields(work, actor, schema)
-    placed = _Placed.of(chosen)
+    placed = _Placed.of(specs)
     here = {"workspace_id": schema.workspace_id, "database_id": schema.database_id}
     blank = _BLANK.model_copy(update=here)
     return [_detail(blank, row, placed, links.get(row.id, {}), hidden) for row in rows]
@@ -91,13 +91,17 @@ def _detail(
         "content_surface_id": row.content_surface_id,
         "title": row.title,
         "data": _data(row.title, row.data, placed.data),
-        "relations": {key: [str(each.id) for each in shown] for key, shown in relations.items()},
+        "relations": {
+            key: [str(target.id) for target in targets] for key, targets in relations.items()
+        },
         "computed": {
             key: None if key in hidden else _computed(row, key, spec.kind)
             for key, spec in placed.computed.items()
         },
         "system": _system(row, placed.system),
-        "related": {key: [_related(each) for each in shown] for key, shown in relations.items()},
+        "related": {
+            key: [_related(target) for target in targets] for key, targets in relations.items()
+        },
         "archived": row.archived,
         "created_by_user_id": row.created_by_user_id,
         "updated_by_user_id": row.updated_by_user_id,
@@ -111,9 +115,9 @@ _BLANK = RecordDetail.model_construct()  # type: ignore[call-arg]  # copies are 
 """Filling a copy takes a third of the time in which `model_construct` makes a shape."""
 
 
-def _related(shown: Shown) -> RelatedRecord:
+def _related(target: Shown) -> RelatedRecord:
     return RelatedRecord.model_construct(
-        id=shown.id, title=shown.title, database_id=shown.database_id
+        id=target.id, title=target.title, database_id=target.database_id
     )
 
 
@@ -126,13 +130,13 @@ def _timer(row: RecordRow, key: str) -> JsonObject:
     return row.computed.get(key) or {"totalMs": 0, "runningEntryId": None}
 
 
-def _data(title: str, stored: Mapping[str, Any], fields: FieldSpecs) -> dict[str, Any]:
+def _data(title: str, values: Mapping[str, Any], fields: FieldSpecs) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, spec in fields.items():
         if spec.title:
             data[key] = title
-        elif key in stored:
-            data[key] = stored[key]
+        elif key in values:
+            data[key] = values[key]
     return data
 
 

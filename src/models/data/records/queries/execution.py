@@ -73,7 +73,7 @@ async def find_records(
     return QueryResult(
         records=await record_details(work, actor, schema, shown.items, query.shown_fields),
         cursor=shown.cursor,
-        groups=None if groups is None else groups.shown,
+        groups=None if groups is None else groups.groups,
         groups_truncated=None if groups is None else groups.truncated,
         aggregates=figures,
     )

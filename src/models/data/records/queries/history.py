@@ -24,7 +24,7 @@ async def list_history(
     """
     schema = await load_schema_of(work, actor.workspace_id, record_id)
     history = await list_changes(work, actor.workspace_id, record_id, page)
-    named = {
+    target_ids = {
         Id(target)
         for change in history.changes
         for values in (change.before, change.after)
@@ -32,7 +32,7 @@ async def list_history(
         if key in schema.fields and schema.fields[key].relation
         for target in targets
     }
-    seen = await _seen(work, actor, named)
+    seen = await _seen(work, actor, target_ids)
     changes = [_shown(change, schema.fields, seen) for change in history.changes]
     return RecordHistory(changes=changes, cursor=history.cursor)
 

@@ -78,30 +78,32 @@ def _seen(schema: Schema, relation: FieldSpec, ids: Collection[Id]) -> FromClaus
     return select(*once, func.min(seen.c.place).label("place")).group_by(*once).subquery("once")
 
 
-def _rolled_up(seen: FromClause, target: FieldSpec, op: Aggregate) -> Select[Any]:
+def _rolled_up(links: FromClause, target: FieldSpec, op: Aggregate) -> Select[Any]:
     figure = Figure(target.key, op, target)
     value, blank = figure.inputs
     if op is Aggregate.COUNT_UNIQUE:
         value = case((not_(blank), _json(target)))
-    end = at_the_end(seen.c.other, seen, value.label("value"), blank.label("blank"))
+    end = at_the_end(links.c.other, links, value.label("value"), blank.label("blank"))
     return (
-        select(seen.c.own, figure.of(end.c.value, end.c.blank).label("value"))
+        select(links.c.own, figure.of(end.c.value, end.c.blank).label("value"))
         .join(end, true())
-        .group_by(seen.c.own)
+        .group_by(links.c.own)
     )
 
 
-def _looked_up(seen: FromClause, target: FieldSpec) -> Select[Any]:
+def _looked_up(links: FromClause, target: FieldSpec) -> Select[Any]:
     """The first values that are not empty, as far as they are of a size to keep."""
-    end = at_the_end(seen.c.other, seen, _json(target).label("value"), empty(target).label("blank"))
-    order = (seen.c.place, seen.c.other)
+    end = at_the_end(
+        links.c.other, links, _json(target).label("value"), empty(target).label("blank")
+    )
+    order = (links.c.place, links.c.other)
     size = func.sum(func.octet_length(cast(end.c.value, Text)))
     ranked = (
         select(
-            seen.c.own,
+            links.c.own,
             end.c.value,
-            func.row_number().over(partition_by=seen.c.own, order_by=order).label("rank"),
-            size.over(partition_by=seen.c.own, order_by=order).label("size"),
+            func.row_number().over(partition_by=links.c.own, order_by=order).label("rank"),
+            size.over(partition_by=links.c.own, order_by=order).label("size"),
         )
         .join(end, true())
         .where(not_(end.c.blank))

@@ -47,26 +47,25 @@ def sides_of(fields: FieldSpecs, keys: Collection[str] | None = None) -> list[Si
 
 
 def seen_links(
-    workspace_id: Id, sides: Iterable[Side], own: Any, other: Any = None
+    workspace_id: Id, sides: Collection[Side], own_ids: Any, other_ids: Any = None
 ) -> CompoundSelect[Any]:
     """The links these sides show: `field_id`, `own`, `other`, `place`, and `forward`.
 
-    `own` and `other` are arrays of ids the ends must be among; None asks nothing of an end.
+    `own_ids` and `other_ids` are arrays the ends must be among; None asks nothing of an end.
     """
-    chosen = list(sides)
     ways = [
         (True, record_link.c.record_id, record_link.c.target_id, record_link.c.position),
         (False, record_link.c.target_id, record_link.c.record_id, record_link.c.target_position),
     ]
     parts = []
     for forward, own_end, other_end, place in ways:
-        ids = [side.field_id for side in chosen if side.reads(forward)]
+        ids = [side.field_id for side in sides if side.reads(forward)]
         if not ids:
             continue
         ends = [
-            end == any_(wanted)
-            for end, wanted in ((own_end, own), (other_end, other))
-            if wanted is not None
+            end == any_(end_ids)
+            for end, end_ids in ((own_end, own_ids), (other_end, other_ids))
+            if end_ids is not None
         ]
         parts.append(
             select(
@@ -85,7 +84,7 @@ def seen_links(
     return union_all(*parts)
 
 
-def at_the_end(end: Expression, seen: FromClause, *columns: Expression) -> FromClause:
+def at_the_end(end: Expression, links: FromClause, *columns: Expression) -> FromClause:
     """These columns of the record at one end of a link, to be joined; none if it is in the trash.
 
     Looked up link by link, whatever PostgreSQL believes of the tables: just filled they count as
@@ -94,7 +93,7 @@ def at_the_end(end: Expression, seen: FromClause, *columns: Expression) -> FromC
     return (
         select(*columns)
         .where(
-            record.c.workspace_id == seen.c.workspace_id,
+            record.c.workspace_id == links.c.workspace_id,
             record.c.id == end,
             record.c.deleted_at.is_(None),
         )
@@ -130,14 +129,14 @@ async def shown_links(
     """
     if not sides or not record_ids:
         return {}
-    seen = seen_links(schema.workspace_id, sides, id_array(record_ids)).subquery("link")
+    links = seen_links(schema.workspace_id, sides, id_array(record_ids)).subquery("link")
     place = func.row_number().over(
-        partition_by=(seen.c.field_id, seen.c.forward, seen.c.own),
-        order_by=(seen.c.place, seen.c.other),
+        partition_by=(links.c.field_id, links.c.forward, links.c.own),
+        order_by=(links.c.place, links.c.other),
     )
-    end = at_the_end(seen.c.other, seen, record.c.title, record.c.database_id)
+    end = at_the_end(links.c.other, links, record.c.title, record.c.database_id)
     ranked = (
-        select(seen, end.c.title, end.c.database_id, place.label("rank"))
+        select(links, end.c.title, end.c.database_id, place.label("rank"))
         .join(end, true())
         .where(end.c.database_id.in_(open_databases(actor, DATABASE.id)))
         .subquery("ranked")
@@ -169,13 +168,13 @@ def _by_key(rows: Iterable[_ShownLink], sides: list[Side]) -> LinksShown:
             if reads:
                 readers[side.field_id, forward].append(side.key)
     # A dictionary per field: a symmetric relation reads the link of a record to itself twice.
-    found: dict[Id, dict[str, dict[Id, Shown]]] = defaultdict(lambda: defaultdict(dict))
+    links: dict[Id, dict[str, dict[Id, Shown]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         for key in readers[row.field_id, row.forward]:
-            found[row.own][key].setdefault(row.other, Shown(row.other, row.title, row.database_id))
+            links[row.own][key].setdefault(row.other, Shown(row.other, row.title, row.database_id))
     return {
         own: {key: list(others.values())[:MAX_SHOWN] for key, others in by_key.items()}
-        for own, by_key in found.items()
+        for own, by_key in links.items()
     }
 
 

@@ -146,13 +146,13 @@ class RecordSubject(Protocol):
 
 async def record_subject(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordSubject:
     """A record that there is, in the trash or not, as somebody is told of it."""
-    (found,) = await work.rows(
+    (subject,) = await work.rows(
         select(record.c.title, record.c.database_id, record.c.created_by_user_id, DATABASE.item_id)
         .join(*database_of(record))
         .where(record.c.workspace_id == workspace_id, record.c.id == record_id),
         of=RecordSubject,
     )
-    return found
+    return subject
 
 
 async def newest_record(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime | None:

@@ -22,17 +22,17 @@ _MEMBERS = PreparedStatement(
 
 
 async def check_references(
-    work: UnitOfWork, actor: Actor, schema: Schema, checked: Sequence[Checked]
+    work: UnitOfWork, actor: Actor, schema: Schema, checked_writes: Sequence[Checked]
 ) -> list[Detail]:
     """A problem for every person a value newly names who is no member.
 
     Nobody else's id tells whether it exists. Raises `NotFoundError` for a file the actor does not
     see. What a record names already may stay.
     """
-    files = _named(schema, checked, FieldKind.FILE)
+    files = _named(schema, checked_writes, FieldKind.FILE)
     if files:
         await _check_files(work, actor, files)
-    people = _named(schema, checked, FieldKind.PERSON)
+    people = _named(schema, checked_writes, FieldKind.PERSON)
     if not people:
         return []
     parameters = {"workspace_id": schema.workspace_id, "ids": [Id(user) for user in people]}
@@ -45,21 +45,23 @@ async def check_references(
     ]
 
 
-async def _check_files(work: UnitOfWork, actor: Actor, named: Collection[str]) -> None:
-    rows = await work.rows(seen_files(actor, [Id(entry) for entry in named]))
-    if len(rows) < len(named):
+async def _check_files(work: UnitOfWork, actor: Actor, file_ids: Collection[str]) -> None:
+    rows = await work.rows(seen_files(actor, [Id(entry) for entry in file_ids]))
+    if len(rows) < len(file_ids):
         raise NotFoundError("file")
 
 
-def _named(schema: Schema, checked: Iterable[Checked], kind: FieldKind) -> dict[str, list[str]]:
+def _named(
+    schema: Schema, checked_writes: Iterable[Checked], kind: FieldKind
+) -> dict[str, list[str]]:
     """Each id that values of fields of a kind newly name, and the paths where it stands."""
     if all(spec.kind is not kind for spec in schema.fields.values()):
         return {}
-    named: dict[str, list[str]] = {}
-    for one in checked:
+    paths: dict[str, list[str]] = {}
+    for one in checked_writes:
         held = {} if one.before is None else one.before.data
         for key, entry in ids_in(one.change, schema.fields, kind):
             known = held.get(key)
             if not isinstance(known, list) or entry not in known:
-                named.setdefault(entry, []).append(f"{one.write.at}data.{key}")
-    return named
+                paths.setdefault(entry, []).append(f"{one.write.at}data.{key}")
+    return paths

@@ -10,10 +10,10 @@ from models.data.fields.joins import live_database_of
 from models.data.records.tables import record
 
 
-def records_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
+def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
     """The records with the text in their titles, each with the item of its database.
 
-    Nothing archived or in the trash, and no record of a database whose item is in `closed`.
+    Nothing archived or in the trash, and no record of a database whose item is in `closed_items`.
     """
     return (
         select(
@@ -31,6 +31,6 @@ def records_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
             record.c.deleted_at.is_(None),
             record.c.archived.is_(False),
             record.c.title.icontains(text, autoescape=True),
-            ITEM.id.not_in(select(closed.c.id)),
+            ITEM.id.not_in(select(closed_items.c.id)),
         )
     )

@@ -64,7 +64,7 @@ def _targets(fields: FieldSpecs) -> Iterator[tuple[Id, str]]:
 
 
 def _hidden(
-    databases: Mapping[Id, FieldSpecs], closed: Collection[Id]
+    databases: Mapping[Id, FieldSpecs], closed_ids: Collection[Id]
 ) -> Mapping[Id, Collection[str]]:
     hidden: dict[Id, set[str]] = defaultdict(set)
     while True:
@@ -72,7 +72,7 @@ def _hidden(
         for database_id, fields in databases.items():
             for target_id, key in _targets(fields):
                 read = fields[key].settings["targetFieldKey"]
-                if target_id in closed or read in hidden[target_id]:
+                if target_id in closed_ids or read in hidden[target_id]:
                     hidden[database_id].add(key)
             hidden[database_id] = with_formulas(fields, hidden[database_id])
         if sum(map(len, hidden.values())) == before:

@@ -49,7 +49,7 @@ async def update_entry(
     actor: Actor,
     entry_id: Id,
     body: UpdateTimeEntry,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> TimeEntryState:
     """Move the clock of an entry, or correct it; what is so already is not written.
 
@@ -60,33 +60,33 @@ async def update_entry(
     fields = TimerFields(work)
     if body.action is EntryAction.RESUME or body.started_at or body.ended_at:
         await _stand_in_line(work, actor, entry_id)
-    found = await hold(work, actor.workspace_id, entry_id)
-    _check_own(actor, found)
-    held = await settle(work, found, work.now, fields)
-    if body.client_mutation_id is None or held.update_mutation_id != body.client_mutation_id:
-        for read in (expected, body.expected_updated_at):
-            if read is not None and read != held.updated_at:
+    row = await hold(work, actor.workspace_id, entry_id)
+    _check_own(actor, row)
+    entry = await settle(work, row, work.now, fields)
+    if body.client_mutation_id is None or entry.update_mutation_id != body.client_mutation_id:
+        for read in (expected_updated_at, body.expected_updated_at):
+            if read is not None and read != entry.updated_at:
                 raise ConflictError("The time entry was changed since it was read.")
-        await _write(work, actor, held, body, fields)
+        await _write(work, actor, entry, body, fields)
     await fields.write()
     return await get_entry(work, actor.workspace_id, entry_id)
 
 
 async def delete_entry(
-    work: UnitOfWork, actor: Actor, entry_id: Id, expected: datetime | None = None
+    work: UnitOfWork, actor: Actor, entry_id: Id, expected_updated_at: datetime | None = None
 ) -> DeletedTimeEntry:
     """Delete an entry for good. Raises what `update_entry` raises."""
-    held = await hold(work, actor.workspace_id, entry_id)
-    _check_own(actor, held)
-    if expected is not None and expected != held.updated_at:
+    entry = await hold(work, actor.workspace_id, entry_id)
+    _check_own(actor, entry)
+    if expected_updated_at is not None and expected_updated_at != entry.updated_at:
         raise ConflictError("The time entry was changed since it was read.")
     await work.execute(
-        delete(time_entry).where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
+        delete(time_entry).where(_entry.workspace_id == entry.workspace_id, _entry.id == entry.id)
     )
-    if is_timed(held) and held.closed_at is None:
-        await signal_execution(work, held.workspace_id, held.id)
+    if is_timed(entry) and entry.closed_at is None:
+        await signal_execution(work, entry.workspace_id, entry.id)
     fields = TimerFields(work)
-    fields.touch(held)
+    fields.touch(entry)
     await fields.write()
     return DeletedTimeEntry(id=entry_id)
 
@@ -100,62 +100,64 @@ async def _stand_in_line(work: UnitOfWork, actor: Actor, entry_id: Id) -> None:
 
 
 async def _write(
-    work: UnitOfWork, actor: Actor, held: TimeEntry, body: UpdateTimeEntry, fields: TimerFields
+    work: UnitOfWork, actor: Actor, entry: TimeEntry, body: UpdateTimeEntry, fields: TimerFields
 ) -> None:
     """Write what the body says that is not so yet."""
-    before = EntryStatus(held.status)
+    before = EntryStatus(entry.status)
     after = next_status(before, body.action)
     given = body.model_dump(exclude_unset=True, exclude=_NO_VALUES)
     if given and before is EntryStatus.DISCARDED:
         raise ConflictError("The time entry is discarded; nothing of it can be changed.")
-    times = _edited(held, moved(times_of(held), before, after, work.now), body)
-    values = {**_plain_values(given), **await _target_values(work, actor, held, body)}
-    if times != times_of(held):
+    times = _edited(entry, moved(times_of(entry), before, after, work.now), body)
+    values = {**_plain_values(given), **await _target_values(work, actor, entry, body)}
+    if times != times_of(entry):
         values |= values_of(times)
         times.check(work.now)
-        await _check_times(work, held, times, body)
+        await _check_times(work, entry, times, body)
     if before is EntryStatus.COMPLETED and "started_at" in values:
         values["duration_ms"] = milliseconds(times.elapsed(work.now))
-    if after is before and not any(values[key] != getattr(held, key) for key in values):
+    if after is before and not any(values[key] != getattr(entry, key) for key in values):
         return
     values |= {"updated_by_user_id": actor.user_id, "update_mutation_id": body.client_mutation_id}
     if after is EntryStatus.ACTIVE and before is not after:
         on_active = body.on_active or OnActive.REPLACE
-        await make_room(work, actor, work.now, on_active, fields, held.user_id)
+        await make_room(work, actor, work.now, on_active, fields, entry.user_id)
     if after is EntryStatus.COMPLETED and before is not after:
-        by = CompletedBy.USER if held.user_id == actor.user_id else CompletedBy.ADMIN
-        await complete(work, held, times, by, fields, user_id=actor.user_id, **values)
+        by = CompletedBy.USER if entry.user_id == actor.user_id else CompletedBy.ADMIN
+        await complete(work, entry, times, by, fields, user_id=actor.user_id, **values)
         return
     values["status"] = after.value
     if after is EntryStatus.DISCARDED and before is not after:
         values["closed_at"] = work.now
-    written = await write_entry(work, held, values, fields)
+    written = await write_entry(work, entry, values, fields)
     await settle(work, written, work.now, fields)
 
 
-def _edited(held: TimeEntry, times: Times, body: UpdateTimeEntry) -> Times:
+def _edited(entry: TimeEntry, times: Times, body: UpdateTimeEntry) -> Times:
     """The times with what the body says of them. Raises `ValidationError`."""
     if body.ended_at is not None and times.ended_at is None:
         raise ValidationError.at("endedAt", "goes with the action complete")
-    if body.ended_at is not None and held.paused_at is not None:
-        times = times_of(held).end(body.ended_at)
+    if body.ended_at is not None and entry.paused_at is not None:
+        times = times_of(entry).end(body.ended_at)
     if "target_duration_ms" in body.model_fields_set:
-        if body.target_duration_ms is None and is_timed(held):
-            raise ValidationError.at("targetDurationMs", f"is what a {held.mode} lasts")
+        if body.target_duration_ms is None and is_timed(entry):
+            raise ValidationError.at("targetDurationMs", f"is what a {entry.mode} lasts")
         times = replace(times, target=duration_of(body.target_duration_ms))
     return times.move(body.started_at, body.ended_at)
 
 
 async def _check_times(
-    work: UnitOfWork, held: TimeEntry, times: Times, body: UpdateTimeEntry
+    work: UnitOfWork, entry: TimeEntry, times: Times, body: UpdateTimeEntry
 ) -> None:
     """Refuse moments given by hand where the field takes none, or other entries have the time."""
     if body.started_at is None and body.ended_at is None:
         return
-    if held.field_id is not None and held.database_id is not None:
+    if entry.field_id is not None and entry.database_id is not None:
         with contextlib.suppress(NotFoundError):
-            check_by_hand(await get_field(work, held.workspace_id, held.database_id, held.field_id))
-    await refuse_overlap(work, held.workspace_id, held.user_id, held.id, times)
+            check_by_hand(
+                await get_field(work, entry.workspace_id, entry.database_id, entry.field_id)
+            )
+    await refuse_overlap(work, entry.workspace_id, entry.user_id, entry.id, times)
 
 
 def _plain_values(given: dict[str, Any]) -> dict[str, Any]:
@@ -167,21 +169,21 @@ def _plain_values(given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _target_values(
-    work: UnitOfWork, actor: Actor, held: TimeEntry, body: UpdateTimeEntry
+    work: UnitOfWork, actor: Actor, entry: TimeEntry, body: UpdateTimeEntry
 ) -> dict[str, Any]:
     """Another target of the same kind, which has the field of the entry if that has one."""
-    if body.target_id is None or body.target_id == held.target_id:
+    if body.target_id is None or body.target_id == entry.target_id:
         return {}
-    kind = TargetKind(held.target_kind)
+    kind = TargetKind(entry.target_kind)
     target = await find_target(work, actor, kind, body.target_id, None)
     values = of_target(target)
-    if held.field_id is None:
+    if entry.field_id is None:
         return values
-    if target.database_id != held.database_id:
+    if target.database_id != entry.database_id:
         raise ValidationError.at("targetId", "is in another database than the field of the entry")
-    return values | {name: getattr(held, name) for name in ("field_id", "field_label_snapshot")}
+    return values | {name: getattr(entry, name) for name in ("field_id", "field_label_snapshot")}
 
 
-def _check_own(actor: Actor, held: TimeEntry) -> None:
-    if held.user_id != actor.user_id and Scope.TIME_ENTRIES_MANAGE not in actor.scopes:
+def _check_own(actor: Actor, entry: TimeEntry) -> None:
+    if entry.user_id != actor.user_id and Scope.TIME_ENTRIES_MANAGE not in actor.scopes:
         raise DeniedError(_FOREIGN)

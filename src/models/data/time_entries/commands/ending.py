@@ -21,22 +21,22 @@ _entry = time_entry.c
 
 async def end_when_due(work: UnitOfWork, entry_id: Id, now: datetime) -> TimeEntry | None:
     """The entry as it is at a moment: completed if its time is up; None when it is not open."""
-    held = await lifecycle.hold(work, TIME_ENTRIES, entry_id, of=TimeEntry)
-    if held is None:
+    entry = await lifecycle.hold(work, TIME_ENTRIES, entry_id, of=TimeEntry)
+    if entry is None:
         return None
     fields = TimerFields(work)
-    settled = await settle(work, held, now, fields, signalled=False)
+    settled = await settle(work, entry, now, fields, signalled=False)
     await fields.write()
     return settled
 
 
 async def give_up(work: UnitOfWork, entry_id: Id) -> bool:
     """Complete an open entry that cannot be timed; False when it has ended before."""
-    held = await lifecycle.hold(work, TIME_ENTRIES, entry_id, of=TimeEntry)
-    if held is None:
+    entry = await lifecycle.hold(work, TIME_ENTRIES, entry_id, of=TimeEntry)
+    if entry is None:
         return False
     fields = TimerFields(work)
-    await _end(work, held, CompletedBy.SYSTEM, fields, None)
+    await _end(work, entry, CompletedBy.SYSTEM, fields, None)
     await fields.write()
     return True
 
@@ -72,17 +72,17 @@ async def _end_all(
     work: UnitOfWork, by: CompletedBy, *these: ColumnElement[bool], user_id: Id | None = None
 ) -> None:
     found = select(time_entry).where(*these, _entry.status.in_(OPEN_ENTRY))
-    held = await work.rows(found.order_by(_entry.id).with_for_update(), of=TimeEntry)
+    rows = await work.rows(found.order_by(_entry.id).with_for_update(), of=TimeEntry)
     fields = TimerFields(work)
-    for row in held:
+    for row in rows:
         await _end(work, row, by, fields, user_id)
     await fields.write()
 
 
 async def _end(
-    work: UnitOfWork, held: TimeEntry, by: CompletedBy, fields: TimerFields, user_id: Id | None
+    work: UnitOfWork, entry: TimeEntry, by: CompletedBy, fields: TimerFields, user_id: Id | None
 ) -> None:
-    settled = await settle(work, held, work.now, fields)
+    settled = await settle(work, entry, work.now, fields)
     if settled.status not in OPEN_ENTRY:
         return
     times = times_of(settled)

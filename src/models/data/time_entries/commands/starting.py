@@ -97,17 +97,17 @@ async def make_room(
         )
         .with_for_update()
     )
-    found = await work.first(running, of=TimeEntry)
-    if found is None:
+    row = await work.first(running, of=TimeEntry)
+    if row is None:
         return
-    held = await settle(work, found, work.now, fields)
-    if held.status != EntryStatus.ACTIVE:
+    entry = await settle(work, row, work.now, fields)
+    if entry.status != EntryStatus.ACTIVE:
         return
     if on_active is OnActive.REJECT:
         raise ConflictError("Another time entry is running; complete it first, or replace it.")
-    end = max(held.started_at, min(started_at, work.now))
-    times = times_of(held).end(end)
-    await complete(work, held, times, CompletedBy.SYSTEM, fields, user_id=actor.user_id)
+    end = max(entry.started_at, min(started_at, work.now))
+    times = times_of(entry).end(end)
+    await complete(work, entry, times, CompletedBy.SYSTEM, fields, user_id=actor.user_id)
 
 
 async def _repeated(
@@ -151,7 +151,7 @@ def _mode(body: StartTimeEntry) -> EntryMode:
 
 
 def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) -> dict[str, Any]:
-    given = body.model_dump(mode="json", by_alias=True, exclude=_UNREPEATED)
+    request = body.model_dump(mode="json", by_alias=True, exclude=_UNREPEATED)
     source = EntrySource.TIMER if body.ended_at is None else EntrySource.MANUAL
     return {
         "id": entry_id,
@@ -162,7 +162,9 @@ def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) 
         "summary": body.summary,
         "sound_id": (body.sound_id or EntrySound.NONE).value,
         "client_mutation_id": body.client_mutation_id,
-        "mutation_digest": None if body.client_mutation_id is None else fingerprint(to_json(given)),
+        "mutation_digest": None
+        if body.client_mutation_id is None
+        else fingerprint(to_json(request)),
         "created_by_user_id": actor.user_id,
         "updated_by_user_id": actor.user_id,
         "created_at": work.now,

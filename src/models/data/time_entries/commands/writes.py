@@ -44,11 +44,11 @@ _entry = time_entry.c
 
 async def hold(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEntry:
     """An entry, held until the transaction ends. Raises `NotFoundError`."""
-    this = (_entry.workspace_id == workspace_id, _entry.id == entry_id)
-    held = await work.first(select(time_entry).where(*this).with_for_update(), of=TimeEntry)
-    if held is None:
+    conditions = (_entry.workspace_id == workspace_id, _entry.id == entry_id)
+    entry = await work.first(select(time_entry).where(*conditions).with_for_update(), of=TimeEntry)
+    if entry is None:
         raise NotFoundError("entry")
-    return held
+    return entry
 
 
 async def insert_entry(
@@ -70,7 +70,7 @@ async def insert_entry(
 
 async def write_entry(
     work: UnitOfWork,
-    held: TimeEntry,
+    entry: TimeEntry,
     values: dict[str, Any],
     fields: TimerFields,
     *,
@@ -79,23 +79,23 @@ async def write_entry(
     """Write values of a held entry; `signalled` unless its own execution writes them."""
     statement = (
         update(time_entry)
-        .where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
+        .where(_entry.workspace_id == entry.workspace_id, _entry.id == entry.id)
         .values(**values, updated_at=next_updated_at(_entry.updated_at, work.now))
-        .returning(*_named(literal(held.user_id, _entry.user_id.type)))
+        .returning(*_named(literal(entry.user_id, _entry.user_id.type)))
     )
     (row,) = await work.rows(statement, of=TimeEntry)
-    for each in (held, row):
+    for each in (entry, row):
         fields.touch(each)
-    if row.status == EntryStatus.COMPLETED and held.status in OPEN_ENTRY:
+    if row.status == EntryStatus.COMPLETED and entry.status in OPEN_ENTRY:
         await _emit_completed(work, row)
-    if signalled and is_timed(held) and (held.status, held.due_at) != (row.status, row.due_at):
+    if signalled and is_timed(entry) and (entry.status, entry.due_at) != (row.status, row.due_at):
         await signal_execution(work, row.workspace_id, row.id)
     return row
 
 
 async def complete(
     work: UnitOfWork,
-    held: TimeEntry,
+    entry: TimeEntry,
     times: Times,
     by: CompletedBy,
     fields: TimerFields,
@@ -105,26 +105,31 @@ async def complete(
     **values: Any,
 ) -> TimeEntry:
     """Complete a held entry, whose times say when it ended."""
-    ended = {
+    changes = {
         **values,
         **values_of(times),
         "duration_ms": milliseconds(times.elapsed(work.now)),
         "status": EntryStatus.COMPLETED.value,
         "completed_by": by.value,
         "closed_at": work.now,
-        "updated_by_user_id": user_id or held.user_id,
+        "updated_by_user_id": user_id or entry.user_id,
     }
-    return await write_entry(work, held, ended, fields, signalled=signalled)
+    return await write_entry(work, entry, changes, fields, signalled=signalled)
 
 
 async def settle(
-    work: UnitOfWork, held: TimeEntry, now: datetime, fields: TimerFields, *, signalled: bool = True
+    work: UnitOfWork,
+    entry: TimeEntry,
+    now: datetime,
+    fields: TimerFields,
+    *,
+    signalled: bool = True,
 ) -> TimeEntry:
     """End a held entry whose time is up; it has ended at `dueAt`, whoever finds it and when."""
-    if held.due_at is None or held.due_at > now:
-        return held
-    times = times_of(held).end(held.due_at)
-    return await complete(work, held, times, CompletedBy.TIMER, fields, signalled=signalled)
+    if entry.due_at is None or entry.due_at > now:
+        return entry
+    times = times_of(entry).end(entry.due_at)
+    return await complete(work, entry, times, CompletedBy.TIMER, fields, signalled=signalled)
 
 
 async def _emit_completed(work: UnitOfWork, row: TimeEntry) -> None:

@@ -75,15 +75,15 @@ async def visible(
     place = await _place(work, workspace_ids, entry_id, user_id)
     if place is None:
         return None
-    found = await _OWN.first(work, {"workspace_id": place.workspace_id, "id": entry_id})
-    if found is None:
+    row = await _OWN.first(work, {"workspace_id": place.workspace_id, "id": entry_id})
+    if row is None:
         return None
-    if found.user_id == user_id:
+    if row.user_id == user_id:
         return Placement(place.workspace_id, granted=Level.MANAGE)
-    if found.item_id is None:
+    if row.item_id is None:
         return place
-    item = await items.placement(work, [place.workspace_id], found.item_id, user_id)
-    return item or Placement(place.workspace_id, found.item_id, restricted=True)
+    item = await items.placement(work, [place.workspace_id], row.item_id, user_id)
+    return item or Placement(place.workspace_id, row.item_id, restricted=True)
 
 
 def sees(actor: Actor) -> ColumnElement[bool]:
@@ -111,10 +111,10 @@ async def get_entry(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEnt
 
 
 async def list_entries(
-    work: UnitOfWork, actor: Actor, page: PageRequest, wanted: EntryFilter
+    work: UnitOfWork, actor: Actor, page: PageRequest, entry_filter: EntryFilter
 ) -> TimeEntryList:
     """The entries that the actor sees; the one that began last comes first."""
-    statement = named_entries(actor.workspace_id).where(sees(actor), *wanted.conditions)
+    statement = named_entries(actor.workspace_id).where(sees(actor), *entry_filter.conditions)
     shown = await page.descending(work, statement, _entry.started_at, _entry.id, of=TimeEntry)
     return TimeEntryList(
         entries=[detail_of(row) for row in shown.items], cursor=shown.cursor, server_time=work.now

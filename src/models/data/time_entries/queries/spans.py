@@ -35,9 +35,9 @@ def spans_of(times: Times, now: datetime) -> ColumnElement[Any]:
     return whole.op("-", return_type=_SPANS)(pauses)
 
 
-def in_common(one: ColumnElement[Any], other: ColumnElement[Any]) -> ColumnElement[Any]:
+def in_common(first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
     """The time that two multiranges share."""
-    return one.op("*", return_type=_SPANS)(other)
+    return first.op("*", return_type=_SPANS)(second)
 
 
 def milliseconds_of(spans: ColumnElement[Any]) -> ScalarSelect[int]:

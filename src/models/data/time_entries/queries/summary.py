@@ -69,26 +69,26 @@ async def summarize(
     work: UnitOfWork,
     actor: Actor,
     page: PageRequest,
-    wanted: EntryFilter,
-    asked: Asked,
+    entry_filter: EntryFilter,
+    request: Asked,
 ) -> TimeEntrySummary:
     """The time of the entries that the actor sees, day by day newest first, else longest first."""
-    group_by, zone = asked.group_by, asked.zone
-    spans = _days(asked)
-    sums = _sums(_counted(actor, wanted, spans, work.now), group_by)
+    group_by, zone = request.group_by, request.zone
+    spans = _days(request)
+    sums = _sums(_counted(actor, entry_filter, spans, work.now), group_by)
     order = (*(() if group_by is SummaryGroup.DAY else ("duration_ms",)), *_KEYS[group_by])
     columns = [sums.c[name] for name in order]
-    shown = await page.descending(work, _named(sums, group_by), *columns, of=_Sums)
-    totals = shown.items[0] if shown.items else None
+    result = await page.descending(work, _named(sums, group_by), *columns, of=_Sums)
+    totals = result.items[0] if result.items else None
     return TimeEntrySummary(
         group_by=group_by,
         timezone=zone.key,
-        first_day=asked.first.isoformat(),
-        last_day=asked.last.isoformat(),
-        groups=[SummaryRow.model_validate({**_NOTHING, **columns_of(row)}) for row in shown.items],
+        first_day=request.first.isoformat(),
+        last_day=request.last.isoformat(),
+        groups=[SummaryRow.model_validate({**_NOTHING, **columns_of(row)}) for row in result.items],
         total_duration_ms=0 if totals is None else totals.total_duration_ms,
         total_open_ms=0 if totals is None else totals.total_open_ms,
-        cursor=shown.cursor,
+        cursor=result.cursor,
         server_time=work.now,
     )
 
@@ -96,12 +96,12 @@ async def summarize(
 _NOTHING = dict.fromkeys(SummaryRow.model_fields)
 
 
-def _days(asked: Asked) -> FromClause:
+def _days(request: Asked) -> FromClause:
     """The days as spans with their names, or all of them as one span."""
-    bounds = starts(asked.first, asked.last, asked.zone)
-    if asked.group_by is not SummaryGroup.DAY:
+    bounds = starts(request.first, request.last, request.zone)
+    if request.group_by is not SummaryGroup.DAY:
         bounds = [bounds[0], bounds[-1]]
-    names = [asked.first + timedelta(days=place) for place in range(len(bounds) - 1)]
+    names = [request.first + timedelta(days=place) for place in range(len(bounds) - 1)]
     return (
         func.unnest(
             literal([name.isoformat() for name in names], ARRAY(Text)),
@@ -117,9 +117,9 @@ def _days(asked: Asked) -> FromClause:
     )
 
 
-def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
+def _counted(actor: Actor, entry_filter: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
     """The time that each entry took of each span, in milliseconds."""
-    whole = span(spans.c.begins, spans.c.ends)
+    day_span = span(spans.c.begins, spans.c.ends)
     took = worked(now)
     stop = func.coalesce(_entry.ended_at, _entry.paused_at, literal(now, Timestamp))
     return (
@@ -128,7 +128,7 @@ def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime
             *(_entry.target_title_snapshot, _entry.field_label_snapshot, _entry.started_at),
             (_entry.status == EntryStatus.COMPLETED).label("completed"),
             spans.c.day,
-            milliseconds_of(in_common(took, whole)).label("ms"),
+            milliseconds_of(in_common(took, day_span)).label("ms"),
         )
         .select_from(time_entry)
         .join(spans, (_entry.started_at < spans.c.ends) & (stop > spans.c.begins))
@@ -136,27 +136,27 @@ def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime
             _entry.workspace_id == actor.workspace_id,
             _entry.status != EntryStatus.DISCARDED,
             sees(actor),
-            *wanted.conditions,
+            *entry_filter.conditions,
         )
         .subquery("counted")
     )
 
 
-def _sums(counted: Subquery, group_by: SummaryGroup) -> Subquery:
+def _sums(times: Subquery, group_by: SummaryGroup) -> Subquery:
     """The time of each group, and beside it that of all groups."""
-    keys = [counted.c[name] for name in _KEYS[group_by]]
+    keys = [times.c[name] for name in _KEYS[group_by]]
     columns: list[ColumnElement[Any]] = [
-        _total(counted.c.ms, counted.c.completed).label("duration_ms"),
-        _total(counted.c.ms, ~counted.c.completed).label("open_ms"),
-        func.count(counted.c.id.distinct()).label("entry_count"),
+        _total(times.c.ms, times.c.completed).label("duration_ms"),
+        _total(times.c.ms, ~times.c.completed).label("open_ms"),
+        func.count(times.c.id.distinct()).label("entry_count"),
     ]
     if group_by in _TITLES:
         name, snapshot = _TITLES[group_by]
-        newest = aggregate_order_by(counted.c[snapshot], counted.c.started_at.desc())
+        newest = aggregate_order_by(times.c[snapshot], times.c.started_at.desc())
         columns.append(func.array_agg(newest, type_=ARRAY(Text)).label(name))
     grouped = (
         select(*keys, *columns)
-        .where(keys[-1].is_not(None), counted.c.ms > 0)
+        .where(keys[-1].is_not(None), times.c.ms > 0)
         .group_by(*keys)
         .subquery("grouped")
     )
@@ -168,8 +168,8 @@ def _sums(counted: Subquery, group_by: SummaryGroup) -> Subquery:
     return select(*named, *totals).subquery("sums")
 
 
-def _total(ms: ColumnElement[Any], which: ColumnElement[bool]) -> ColumnElement[Any]:
-    return cast(func.coalesce(func.sum(ms).filter(which), 0), BigInteger)
+def _total(ms: ColumnElement[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
+    return cast(func.coalesce(func.sum(ms).filter(condition), 0), BigInteger)
 
 
 def _named(sums: Subquery, group_by: SummaryGroup) -> Select[Any]:

@@ -24,9 +24,9 @@ def milliseconds(duration: timedelta) -> int:
     return duration // _MILLISECOND
 
 
-def duration_of(given: int | None) -> timedelta | None:
+def duration_of(ms: int | None) -> timedelta | None:
     """The duration of so many milliseconds."""
-    return None if given is None else timedelta(milliseconds=given)
+    return None if ms is None else timedelta(milliseconds=ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,14 +113,14 @@ class _TakenKeys:
             raise ConflictError(f"A database has at most {MAX_VIEWS} views. Delete one first.")
         if key in self.keys:
             raise ConflictError(f"{path}: the key {key} is in use. Choose another key.")
-        chosen = key or first_free(slug(label, "view"), self.keys)
-        self.keys.add(chosen)
+        view_key = key or first_free(slug(label, "view"), self.keys)
+        self.keys.add(view_key)
         self.last += 1
         return {
             "id": new_id(),
             "workspace_id": self.schema.workspace_id,
             "database_id": self.schema.database_id,
-            "key": chosen,
+            "key": view_key,
             "label": label,
             "kind": kind.value,
             "definition_version": 1,

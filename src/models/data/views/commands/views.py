@@ -72,16 +72,16 @@ async def update_view(
     database_id: Id,
     view_id: Id,
     body: UpdateView,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> ViewShape:
-    """Change what the body names; `expected` is the `updatedAt` last read.
+    """Change what the body names; `expected_updated_at` is as last read.
 
     `definitionVersion` is incremented exactly when the manifest changes. Raises what `create_view`
     raises, and `ConflictError` when the view was changed since it was read, or is the last shared
     one and is made personal.
     """
     row = await _hold(work, actor, database_id, view_id, touches_lock=body.locked is not None)
-    if expected is not None and row.updated_at != expected:
+    if expected_updated_at is not None and row.updated_at != expected_updated_at:
         raise ConflictError("The view was changed since it was read. Read it again.")
     changes = {
         **body.model_dump(include={"label", "locked"}, exclude_none=True),
@@ -92,7 +92,7 @@ async def update_view(
     }
     if not changes:
         return ViewShape.model_validate(row)
-    changed = await work.first(
+    new_row = await work.first(
         update(view)
         .where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
         .values(**changes, updated_at=next_updated_at(view.c.updated_at, work.now))
@@ -100,7 +100,7 @@ async def update_view(
     )
     if row.item_id is not None and body.label is not None:
         await rename_item(work, actor, row.item_id, body.label)
-    return ViewShape.model_validate(changed)
+    return ViewShape.model_validate(new_row)
 
 
 async def set_label(work: UnitOfWork, workspace_id: Id, view_id: Id, label: str) -> None:
@@ -218,7 +218,7 @@ async def _definition_columns(
 
 async def _refuse_last(work: UnitOfWork, row: View) -> None:
     """Raise `ConflictError` when a view is the last shared one of its database."""
-    other = await work.first(
+    other_view = await work.first(
         select(view.c.id)
         .where(
             view.c.workspace_id == row.workspace_id,
@@ -229,5 +229,5 @@ async def _refuse_last(work: UnitOfWork, row: View) -> None:
         )
         .limit(1)
     )
-    if other is None and row.item_id is None:
+    if other_view is None and row.item_id is None:
         raise ConflictError("A database keeps at least one shared view. Make another one first.")

@@ -47,24 +47,24 @@ def read_manifest(
 
     Raises `ValidationError` with every problem at its place below `path`.
     """
-    given: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    content: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
     problems = [
         Detail(f"{path}.{problem.path}" if problem.path else path, problem.message)
-        for problem in _problems(kind, manifest, given, fields, now)
+        for problem in _problems(kind, manifest, content, fields, now)
     ]
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
-    return given
+    return content
 
 
 def _problems(
-    kind: ViewKind, manifest: Manifest, given: JsonObject, fields: FieldSpecs, now: datetime
+    kind: ViewKind, manifest: Manifest, content: JsonObject, fields: FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
-    yield from _size_problems(given)
+    yield from _size_problems(content)
     for name in NEEDED.get(kind, ()):
-        if given.get(name) is None:
+        if content.get(name) is None:
             yield Detail(name, f"is needed by a {kind} view")
     asked = manifest.model_dump(by_alias=True, include=_QUERY_KEYS, exclude_unset=True)
     yield from _query_problems(asked, fields, now)
@@ -78,18 +78,18 @@ def _problems(
         yield from _form_problems(manifest.form, fields, now)
 
 
-def _size_problems(given: JsonObject) -> Iterator[Detail]:
+def _size_problems(content: JsonObject) -> Iterator[Detail]:
     try:
-        check_storable(given, MAX_DEPTH)
+        check_storable(content, MAX_DEPTH)
     except InvalidValueError as problem:
         yield Detail("", str(problem))
-    if len(json.dumps(given, ensure_ascii=False).encode()) > MAX_BYTES:
+    if len(json.dumps(content, ensure_ascii=False).encode()) > MAX_BYTES:
         yield Detail("", "holds more than 64 KiB")
 
 
-def _query_problems(asked: JsonObject, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+def _query_problems(query: JsonObject, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
     try:
-        read_query(RecordQuery.model_validate(asked), fields, now)
+        read_query(RecordQuery.model_validate(query), fields, now)
     except ShapeError as error:
         for problem in error.errors(include_url=False, include_context=False, include_input=False):
             message = problem["msg"].removeprefix("Value error, ")

@@ -111,20 +111,20 @@ def grow(*written: dict[str, Any]) -> Any:
 
 def test_new_choices_get_options_where_the_field_allows_it() -> None:
     growth = grow({"tags": ["low", "In review", "LOW", "in review"], "fixed": "other"})
-    assert growth.written == [{"tags": ["low", "in_review", "low", "in_review"], "fixed": "other"}]
-    assert growth.grown == {"tags"}
+    assert growth.rows == [{"tags": ["low", "in_review", "low", "in_review"], "fixed": "other"}]
+    assert growth.keys == {"tags"}
     assert [option.name for option in growth.schema.fields["tags"].options] == ["Low", "In review"]
     assert growth.schema.fields["tags"].options[1].order == 1
 
 
 def test_records_written_together_share_new_options() -> None:
     growth = grow({"tags": ["New"]}, {"note": "x"}, {"tags": ["NEW", "Newer"]})
-    assert growth.written == [{"tags": ["new"]}, {"note": "x"}, {"tags": ["new", "newer"]}]
+    assert growth.rows == [{"tags": ["new"]}, {"note": "x"}, {"tags": ["new", "newer"]}]
     assert len(growth.schema.fields["tags"].options) == 3
 
 
 @pytest.mark.parametrize("value", ["", "  ", "x" * 101, "a\x00", 5, None, {"a": 1}])
 def test_what_is_no_name_is_left_for_the_check_to_refuse(value: Any) -> None:
     growth = grow({"tags": [value]})
-    assert growth.written == [{"tags": [value]}]
-    assert not growth.grown
+    assert growth.rows == [{"tags": [value]}]
+    assert not growth.keys

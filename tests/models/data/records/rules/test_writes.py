@@ -154,7 +154,7 @@ def test_operations_are_read_as_they_are_meant() -> None:
             {{"op": "delete", {of}, "expectedUpdatedAt": "yesterday"}}]}}"""
     )
     writes, problems = read_operations(body.operations)
-    read = [(one.op, one.record_id, one.written, one.upsert_by, one.archived) for one in writes]
+    read = [(one.op, one.record_id, one.data, one.upsert_by, one.archived) for one in writes]
     assert read == [
         ("create", None, {"title": "a"}, (), None),
         ("upsert", None, {"title": "b"}, ["a"], None),

@@ -34,18 +34,18 @@ class Links:
         for link in self._links.values():
             self._remember(link)
 
-    def replace(self, side: Side, own: Id, others: Sequence[Id], now: int, alone: bool) -> None:
+    def replace(self, side: Side, own: Id, other_ids: Sequence[Id], now: int, alone: bool) -> None:
         """Make a side of one record show exactly these others, in this order.
 
         `alone`: each of them may have one link on its own side, so that an older one ends.
         `now` (milliseconds) places a new link behind the others of the list it appears in.
         """
-        wanted = set(others)
+        wanted = set(other_ids)
         for link in self._of(side, own):
             stays = link.kept and not (side.one and wanted)
             if self._other(link, own) not in wanted and not stays:
                 self._remove(link)
-        for place, other in enumerate(others):
+        for place, other in enumerate(other_ids):
             if alone:
                 self._end_others(side, own, other)
             self._put(side, own, other, place, now)
@@ -64,13 +64,13 @@ class Links:
         """Links that are new or stand in another place."""
         return [link for key, link in self._links.items() if self._before.get(key) != link]
 
-    def _end_others(self, side: Side, own: Id, other: Id) -> None:
-        for link in self._of(side, other, reverse=True):
-            if self._other(link, other) != own:
+    def _end_others(self, side: Side, own: Id, other_id: Id) -> None:
+        for link in self._of(side, other_id, reverse=True):
+            if self._other(link, other_id) != own:
                 self._remove(link)
 
-    def _put(self, side: Side, own: Id, other: Id, place: int, now: int) -> None:
-        record_id, target_id = side.oriented(own, other)
+    def _put(self, side: Side, own: Id, other_id: Id, place: int, now: int) -> None:
+        record_id, target_id = side.oriented(own, other_id)
         present = self._links.get((side.field_id, record_id, target_id))
         position = present.position if present else now
         target_position = present.target_position if present else now

@@ -31,17 +31,17 @@ def linked(field: FieldSpec) -> Select[Any]:
     ends = [(record_link.c.record_id, record_link.c.target_id, side.forward)]
     ends.append((record_link.c.target_id, record_link.c.record_id, side.backward))
     ways = [
-        select(other.label("id"))
-        .join(_OTHER, _OTHER.c.id == other)
+        select(other_end.label("id"))
+        .join(_OTHER, _OTHER.c.id == other_end)
         .where(
             record_link.c.workspace_id == record.c.workspace_id,
             record_link.c.field_id == side.field_id,
-            own == record.c.id,
+            own_end == record.c.id,
             _OTHER.c.workspace_id == record.c.workspace_id,
             _OTHER.c.deleted_at.is_(None),
         )
         .correlate(record)
-        for own, other, shown in ends
+        for own_end, other_end, shown in ends
         if shown
     ]
     ids = union_all(*ways).subquery("ends") if len(ways) > 1 else ways[0].subquery("ends")

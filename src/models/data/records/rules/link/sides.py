@@ -32,11 +32,11 @@ class Side:
         ways = ((self.forward, record_id, target_id), (self.backward, target_id, record_id))
         return [(own, other) for reads, own, other in ways if reads]
 
-    def oriented(self, own: Id, other: Id) -> tuple[Id, Id]:
+    def oriented(self, own_id: Id, other_id: Id) -> tuple[Id, Id]:
         """The record and the target of the row that links these two."""
         if self.forward and self.backward:
-            return (own, other) if own <= other else (other, own)
-        return (own, other) if self.forward else (other, own)
+            return (own_id, other_id) if own_id <= other_id else (other_id, own_id)
+        return (own_id, other_id) if self.forward else (other_id, own_id)
 
 
 def side_of(spec: FieldSpec) -> Side:
@@ -46,10 +46,10 @@ def side_of(spec: FieldSpec) -> Side:
 
 def make_side(field_id: Id, key: str, settings: Mapping[str, Any]) -> Side:
     """The side of the relation field with this id, key and settings."""
-    one = settings.get("cardinality") == "one"
+    single = settings.get("cardinality") == "one"
     inverse_id = Id(settings["inverseFieldId"])
     if inverse_id == field_id:
-        return Side(key, field_id, forward=True, backward=True, one=one)
+        return Side(key, field_id, forward=True, backward=True, one=single)
     if inverse_id < field_id:
-        return Side(key, inverse_id, forward=False, backward=True, one=one)
-    return Side(key, field_id, forward=True, backward=False, one=one)
+        return Side(key, inverse_id, forward=False, backward=True, one=single)
+    return Side(key, field_id, forward=True, backward=False, one=single)

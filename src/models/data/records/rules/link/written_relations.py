@@ -27,14 +27,14 @@ def read_relations(
     Whether the records exist is for the command to ask.
     """
     hints = hints or FieldHints(fields)
-    wanted: dict[str, list[Id]] = {}
+    targets: dict[str, list[Id]] = {}
     problems: list[Detail] = []
     for key, value in relations.items():
         try:
-            wanted[key] = _targets(_relation(key, fields, hints), value)
+            targets[key] = _targets(_relation(key, fields, hints), value)
         except InvalidValueError as problem:
             problems.append(Detail(f"{at}relations.{shown_key(key)}", str(problem)))
-    return wanted, problems
+    return targets, problems
 
 
 def _relation(key: str, fields: FieldSpecs, hints: FieldHints) -> FieldSpec:
@@ -45,15 +45,15 @@ def _relation(key: str, fields: FieldSpecs, hints: FieldHints) -> FieldSpec:
 
 
 def _targets(spec: FieldSpec, value: Any) -> list[Id]:
-    one = spec.settings.get("cardinality") == "one"
+    single = spec.settings.get("cardinality") == "one"
     if value is None:
         value = []
-    elif one and isinstance(value, str):
+    elif single and isinstance(value, str):
         value = [value]
     if not isinstance(value, list) or len(value) > MAX_LINKS:
         raise InvalidValueError(f"must be a list of at most {MAX_LINKS} record ids")
     targets = list(dict.fromkeys(_target(entry) for entry in value))
-    if one and len(targets) > 1:
+    if single and len(targets) > 1:
         raise InvalidValueError("must be one record at most")
     return targets
 

@@ -47,11 +47,11 @@ class Figure:
         return _FIGURES[self.op](value, blank)
 
 
-def read_aggregates(wanted: Sequence[Aggregation], fields: FieldSpecs) -> tuple[Figure, ...]:
+def read_aggregates(aggregates: Sequence[Aggregation], fields: FieldSpecs) -> tuple[Figure, ...]:
     """The figures a client asked for. Raises `ValidationError` at `aggregates.<place>`."""
     figures: dict[str, Figure] = {}
-    for place, one in enumerate(wanted):
-        figure = _figure(one, fields, f"aggregates.{place}")
+    for place, aggregate in enumerate(aggregates):
+        figure = _figure(aggregate, fields, f"aggregates.{place}")
         if figure.name in figures:
             raise ValidationError.at(
                 f"aggregates.{place}.as", f"{figure.name} is the name of an earlier aggregate"
@@ -60,20 +60,20 @@ def read_aggregates(wanted: Sequence[Aggregation], fields: FieldSpecs) -> tuple[
     return tuple(figures.values())
 
 
-def _figure(wanted: Aggregation, fields: FieldSpecs, path: str) -> Figure:
-    if wanted.field is None:
-        if wanted.op is not Aggregate.COUNT:
+def _figure(aggregate: Aggregation, fields: FieldSpecs, path: str) -> Figure:
+    if aggregate.field is None:
+        if aggregate.op is not Aggregate.COUNT:
             raise ValidationError.at(f"{path}.field", "is required: only count needs no field")
-        return Figure(wanted.name or "count", wanted.op, None)
-    field = fields.get(wanted.field)
+        return Figure(aggregate.name or "count", aggregate.op, None)
+    field = fields.get(aggregate.field)
     if field is None:
-        raise ValidationError.at(f"{path}.field", no_field(wanted.field, fields))
+        raise ValidationError.at(f"{path}.field", no_field(aggregate.field, fields))
     usable = _usable(field)
-    if wanted.op not in usable:
+    if aggregate.op not in usable:
         raise ValidationError.at(
             f"{path}.op", f"must be an aggregate of a {field.kind} field: {', '.join(usable)}"
         )
-    return Figure(wanted.name or f"{wanted.op}_{field.key}", wanted.op, field)
+    return Figure(aggregate.name or f"{aggregate.op}_{field.key}", aggregate.op, field)
 
 
 def _usable(field: FieldSpec) -> list[Aggregate]:

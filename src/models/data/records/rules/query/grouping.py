@@ -74,29 +74,31 @@ class Level:
 
 
 def read_groups(
-    wanted: Sequence[GroupBy], fields: FieldSpecs, timezone: str | None
+    group_by: Sequence[GroupBy], fields: FieldSpecs, timezone: str | None
 ) -> tuple[Level, ...]:
     """The levels a client asked for. Raises `ValidationError` at `groupBy.<place>`."""
-    levels = [_level(one, fields, timezone, f"groupBy.{place}") for place, one in enumerate(wanted)]
+    levels = [
+        _level(group, fields, timezone, f"groupBy.{place}") for place, group in enumerate(group_by)
+    ]
     if len({level.field.key for level in levels}) < len(levels):
         raise ValidationError.at("groupBy.1.field", "is the field of the first level")
     return tuple(levels)
 
 
-def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) -> Level:
-    field = fields.get(wanted.field)
+def _level(group: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) -> Level:
+    field = fields.get(group.field)
     if field is None:
-        raise ValidationError.at(f"{path}.field", no_field(wanted.field, fields))
+        raise ValidationError.at(f"{path}.field", no_field(group.field, fields))
     form = value_form(field)
     if form in _UNGROUPED:
         raise ValidationError.at(
             f"{path}.field", f"cannot be grouped by: it is a {field.kind} field"
         )
-    if form not in _DATES and wanted.granularity is not None:
+    if form not in _DATES and group.granularity is not None:
         raise ValidationError.at(f"{path}.granularity", "is for dates alone")
-    descending = wanted.direction == "desc"
+    descending = group.direction == "desc"
     if form in _DATES:
-        granularity = wanted.granularity or "day"
+        granularity = group.granularity or "day"
         first_day = _first_day(field, granularity, timezone or field.timezone)
         return Level(field, granularity, descending, first_day)
     if form in _ELEMENTS:

@@ -29,10 +29,10 @@ def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
     return memory.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
 
 
-def leaf_holds(leaf: Leaf, stored: Any) -> bool:
+def leaf_holds(leaf: Leaf, stored_value: Any) -> bool:
     """True when a stored value meets a condition of its field; a value of another form is empty."""
     form = value_form(leaf.field)
-    value = _typed(form, stored)
+    value = _typed(form, stored_value)
     if value is None and form is ValueForm.RECORDS:
         value = []
     elif value is None and form is ValueForm.BOOLEAN and isinstance(leaf.condition, In):
@@ -40,26 +40,26 @@ def leaf_holds(leaf: Leaf, stored: Any) -> bool:
     return meets(_bound(form, leaf.condition), value)
 
 
-def has_form(field: FieldSpec, stored: Any) -> bool:
+def has_form(field: FieldSpec, stored_value: Any) -> bool:
     """True when a stored value has the form of its field; an absent value has every form."""
-    return stored is None or _typed(value_form(field), stored) is not None
+    return stored_value is None or _typed(value_form(field), stored_value) is not None
 
 
-def _typed(form: ValueForm, stored: Any) -> Any:
+def _typed(form: ValueForm, stored_value: Any) -> Any:
     """The value as conditions are compared with it; None where it has another form."""
     if form is ValueForm.OPAQUE:
-        return stored
+        return stored_value
     if form is ValueForm.BOOLEAN:
-        return stored if isinstance(stored, bool) else None
+        return stored_value if isinstance(stored_value, bool) else None
     if form is ValueForm.NUMBER:
-        is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
-        return Decimal(repr(stored)) if is_number else None
+        is_number = isinstance(stored_value, int | float) and not isinstance(stored_value, bool)
+        return Decimal(repr(stored_value)) if is_number else None
     if form in LISTS:
-        return stored if isinstance(stored, list) else None
-    if not isinstance(stored, str):
+        return stored_value if isinstance(stored_value, list) else None
+    if not isinstance(stored_value, str):
         return None
     pattern = _PATTERNS.get(form)
-    return stored if pattern is None or pattern.fullmatch(stored) else None
+    return stored_value if pattern is None or pattern.fullmatch(stored_value) else None
 
 
 def _bound(form: ValueForm, condition: Condition) -> Condition:

@@ -169,13 +169,13 @@ def _bound(value: Any, column: Expression) -> Expression:
 
 def read_order(sorts: Sequence[Sort], fields: FieldSpecs) -> Order:
     """The order a client asked for. Raises `ValidationError` for a field that has none."""
-    chosen = [_sortable(sort, place, fields) for place, sort in enumerate(sorts)]
-    texts = sum(value_form(field) is ValueForm.TEXT for field in chosen)
+    sort_fields = [_sortable(sort, place, fields) for place, sort in enumerate(sorts)]
+    texts = sum(value_form(field) is ValueForm.TEXT for field in sort_fields)
     length = min(ENTRY_TEXT, SORTED_TEXT // max(1, texts))
     return Order(
         tuple(
             Column(field, sort.direction == "desc", sort.nulls == "first", length)
-            for sort, field in zip(sorts, chosen, strict=True)
+            for sort, field in zip(sorts, sort_fields, strict=True)
         )
     )
 

@@ -101,14 +101,14 @@ def _contains(value: Expression, text: str, anchor: Anchor) -> Expression:
 def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
     if value_form(field) is ValueForm.RECORDS:
         return links_all(field, elements) if every else links_any(field, elements)
-    stored = json_of(field)
+    json_value = json_of(field)
     if every:
-        found = stored.contains(literal(list(elements), JSONB))
+        condition = json_value.contains(literal(list(elements), JSONB))
     elif value_form(field) is ValueForm.VALUES:
-        found = or_(false(), *(stored.contains(literal([one], JSONB)) for one in elements))
+        condition = or_(false(), *(json_value.contains(literal([one], JSONB)) for one in elements))
     else:
-        found = stored.has_any(literal(list(elements), ARRAY(Text)))
-    return func.coalesce(and_(json_type(field) == "array", found), False)
+        condition = json_value.has_any(literal(list(elements), ARRAY(Text)))
+    return func.coalesce(and_(json_type(field) == "array", condition), False)
 
 
 def empty(field: FieldSpec) -> Expression:

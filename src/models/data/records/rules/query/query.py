@@ -43,20 +43,20 @@ def read_query(
     Raises `ValidationError` at the place that is wrong.
     """
     _check_timezone(body.timezone)
-    asked = {key: spec for key, spec in fields.items() if key not in unseen}
+    visible_fields = {key: spec for key, spec in fields.items() if key not in unseen}
     parts: list[RecordFilter] = []
     if body.filter is not None:
-        parts = _parts(read_filter(body.filter, asked, now, body.timezone))
+        parts = _parts(read_filter(body.filter, visible_fields, now, body.timezone))
     further = [filter_condition(part) for part in parts if not isinstance(part, Leaf)]
     if body.search:
-        further.append(search_condition(_searched(body.search), asked))
+        further.append(search_condition(_searched(body.search), visible_fields))
     return Query(
         required=tuple(part for part in parts if isinstance(part, Leaf)),
         further=tuple(further),
         with_archived=body.include_archived,
-        order=read_order(body.sorts or (), asked),
-        levels=read_groups(body.group_by or (), asked, body.timezone),
-        figures=read_aggregates(body.aggregates or (), asked),
+        order=read_order(body.sorts or (), visible_fields),
+        levels=read_groups(body.group_by or (), visible_fields, body.timezone),
+        figures=read_aggregates(body.aggregates or (), visible_fields),
         shown_fields=fields if body.fields is None else _chosen(body.fields, fields),
     )
 

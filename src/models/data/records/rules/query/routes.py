@@ -179,7 +179,7 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
     """The filled and the empty values of the first sort, in their order."""
     first = query.order.columns[0]
     own = [leaf for leaf in query.required if leaf.field.key == first.field.key]
-    bounds = [(leaf, bound) for leaf in own if (bound := _entries(leaf)) is not None]
+    bounds = [(leaf, predicate) for leaf in own if (predicate := _entries(leaf)) is not None]
     known = [_ordered(first)] if is_mirrored(first.field) else []
     answered = [leaf for leaf, _ in bounds if is_exact(leaf.condition)]
     start = (
@@ -189,7 +189,7 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
         .where(
             *matching(schema, query, Route(), answered),
             _mine(schema, first.field),
-            *(bound for _, bound in bounds),
+            *(predicate for _, predicate in bounds),
         )
         .limit(_rows(most))
     )

@@ -93,24 +93,24 @@ class GroupRow(Protocol):
 class Groups:
     """The groups an answer shows, and whether there are more."""
 
-    shown: list[RecordGroup]
+    groups: list[RecordGroup]
     truncated: bool
 
 
 def groups_of(query: Query, rows: Sequence[GroupRow]) -> Groups:
     """The groups of these rows, inner ones inside their outer ones."""
-    shown: list[RecordGroup] = []
+    groups: list[RecordGroup] = []
     two_levels = len(query.levels) > 1
     for row in rows[:MAX_ROWS]:
         if not two_levels or row.is_outer:
-            if len(shown) == MAX_GROUPS:
-                return Groups(shown, truncated=True)
-            shown.append(_group(query, row, 0, [] if two_levels else None))
+            if len(groups) == MAX_GROUPS:
+                return Groups(groups, truncated=True)
+            groups.append(_group(query, row, 0, [] if two_levels else None))
         else:
-            inner = shown[-1].groups
+            inner = groups[-1].groups
             assert inner is not None, "an outer group comes before its inner ones"
             inner.append(_group(query, row, 1, None))
-    return Groups(shown, truncated=len(rows) > MAX_ROWS)
+    return Groups(groups, truncated=len(rows) > MAX_ROWS)
 
 
 def _group(

@@ -54,26 +54,26 @@ def formula_of(spec: FieldSpec, fields: FieldSpecs) -> CompiledFormula | None:
 
 
 def stale_after(
-    fields: FieldSpecs, changed: Collection[str] | None, stale: Collection[str] = ()
+    fields: FieldSpecs, changed_keys: Collection[str] | None, stale: Collection[str] = ()
 ) -> list[FieldSpec]:
     """The computed fields of a record to compute after these changes, in that order.
 
-    `changed` are keys of written fields, None all of them; `stale` are computed fields that are
+    `changed_keys` name the written fields, None all of them; `stale` are computed fields that are
     known to need it.
     """
-    touched = {*(fields if changed is None else changed), *stale}
-    found = [
+    touched = {*(fields if changed_keys is None else changed_keys), *stale}
+    specs = [
         spec
         for key, spec in fields.items()
         if spec.kind in FOLLOWING
         and (key in touched or spec.settings["relationFieldKey"] in touched)
     ]
-    touched.update(spec.key for spec in found)
+    touched.update(spec.key for spec in specs)
     for spec, formula in formulas_in_order(fields):
         if spec.key in touched or (formula is not None and formula.dependencies & touched):
-            found.append(spec)
+            specs.append(spec)
             touched.add(spec.key)
-    return found
+    return specs
 
 
 def formulas_in_order(fields: FieldSpecs) -> Iterator[tuple[FieldSpec, CompiledFormula | None]]:

@@ -66,22 +66,22 @@ class DataCheck:
         }
         self._required = [key for key, spec in fields.items() if spec.stored and spec.required]
 
-    def new(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+    def new(self, data: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
         """The values of a new record: those written, then defaults; nothing required missing."""
-        change, problems = self.patch({**self._defaults, **written}, at)
+        change, problems = self.patch({**self._defaults, **data}, at)
         problems += [
             Detail(f"{at}data.{key}", "is required")
             for key in self._required
-            if key not in change.values and key not in written
+            if key not in change.values and key not in data
         ]
         return Change(change.values), problems
 
-    def patch(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+    def patch(self, data: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
         """The values that are set and the keys that are cleared, by null."""
         values: dict[str, Any] = {}
         cleared: set[str] = set()
         problems: list[Detail] = []
-        for key, value in written.items():
+        for key, value in data.items():
             try:
                 checked = self._checked(key, value)
                 if checked is None:

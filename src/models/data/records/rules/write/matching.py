@@ -14,7 +14,7 @@ MAX_BY = 5
 
 
 def meant_values(
-    fields: FieldSpecs, upsert_by: Sequence[str], written: Mapping[str, Any], at: str = ""
+    fields: FieldSpecs, upsert_by: Sequence[str], data: Mapping[str, Any], at: str = ""
 ) -> tuple[dict[str, Any], list[Detail]]:
     """The values to find a record by, in their stored form, and what is wrong with them.
 
@@ -22,7 +22,7 @@ def meant_values(
     """
     if not 1 <= len(upsert_by) <= MAX_BY:
         return {}, [Detail(f"{at}upsertBy", f"must name 1 to {MAX_BY} fields")]
-    meant: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     problems: list[Detail] = []
     for place, key in enumerate(upsert_by):
         spec = fields.get(key)
@@ -33,10 +33,10 @@ def meant_values(
             problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
         else:
             try:
-                meant[key] = _checked(spec, written.get(key))
+                values[key] = _checked(spec, data.get(key))
             except InvalidValueError as problem:
                 problems.append(Detail(f"{at}data.{key}", str(problem)))
-    return meant, problems
+    return values, problems
 
 
 def _matchable(spec: FieldSpec) -> bool:

@@ -29,22 +29,22 @@ def creation(
     return Write(
         op=op,
         at=at,
-        written=with_title(body.data, body.title, at),
+        data=with_title(body.data, body.title, at),
         relations=body.relations or {},
         template_id=body.template_id,
         upsert_by=by,
     )
 
 
-def change_of(record_id: Id, body: UpdateRecord, expected: datetime | None) -> Write:
+def change_of(record_id: Id, body: UpdateRecord, expected_updated_at: datetime | None) -> Write:
     """The write that a body of update record asks for."""
     return Write(
         op=WriteOp.UPDATE,
         record_id=record_id,
-        written=_patched(body, ""),
+        data=_patched(body, ""),
         relations=body.relations or {},
         archived=body.archived,
-        expected=expected,
+        expected_updated_at=expected_updated_at,
     )
 
 
@@ -67,20 +67,26 @@ def _write(operation: BatchOperation, at: str) -> Write:
     if isinstance(operation, CreateOperation):
         return creation(operation, at=at)
     record_id = operation.record_id
-    expected = read_moment(operation.expected_updated_at, f"{at}expectedUpdatedAt")
+    expected_updated_at = read_moment(operation.expected_updated_at, f"{at}expectedUpdatedAt")
     if isinstance(operation, UpdateOperation):
-        written = _patched(operation, at)
+        data = _patched(operation, at)
         relations = operation.relations or {}
         return Write(
             op=op,
             at=at,
             record_id=record_id,
-            written=written,
+            data=data,
             relations=relations,
-            expected=expected,
+            expected_updated_at=expected_updated_at,
         )
     archived = _ARCHIVED.get(op)
-    return Write(op=op, at=at, record_id=record_id, archived=archived, expected=expected)
+    return Write(
+        op=op,
+        at=at,
+        record_id=record_id,
+        archived=archived,
+        expected_updated_at=expected_updated_at,
+    )
 
 
 def _patched(body: UpdateRecord | UpdateOperation, at: str) -> dict[str, Any]:

@@ -19,34 +19,33 @@ MAX_OPTION_NAME = 100
 class Growth:
     """The schema with new options, the written values with keys in place of names.
 
-    `grown` are the keys of the fields that got options.
+    `keys` name the fields that got options.
     """
 
     schema: Schema
-    written: Sequence[Mapping[str, Any]]
-    grown: frozenset[str]
+    rows: Sequence[Mapping[str, Any]]
+    keys: frozenset[str]
 
 
 def grow_options(
-    schema: Schema, written: Sequence[Mapping[str, Any]], make_id: Callable[[], Id]
+    schema: Schema, rows: Sequence[Mapping[str, Any]], make_id: Callable[[], Id]
 ) -> Growth:
     """Give each unknown choice of a field that allows it an option, or the option of that name.
 
-    `written` are the values of one record after the other. What could be no option's name is left
+    `rows` are the values of one record after the other. What could be no option's name is left
     as it is, for the value check to refuse.
     """
     growing = {
         key: GrowingField(spec, make_id) for key, spec in schema.fields.items() if may_grow(spec)
     }
     if not growing:
-        return Growth(schema, written, frozenset())
-    chosen = [
-        {key: _chosen(growing.get(key), value) for key, value in values.items()}
-        for values in written
+        return Growth(schema, rows, frozenset())
+    keyed_rows = [
+        {key: _chosen(growing.get(key), value) for key, value in values.items()} for values in rows
     ]
     grown = {key: one.spec for key, one in growing.items() if one.spec is not schema.fields[key]}
     fields = {**schema.fields, **grown}
-    return Growth(replace(schema, fields=fields), chosen, frozenset(grown))
+    return Growth(replace(schema, fields=fields), keyed_rows, frozenset(grown))
 
 
 def may_grow(spec: FieldSpec | None) -> bool:

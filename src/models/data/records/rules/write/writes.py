@@ -36,20 +36,20 @@ class WriteOp(StrEnum):
 class Write:
     """One record to write, as it was asked for; `at` is the path of that in the body.
 
-    `content_from` is the surface of its template, if anything stands on it. `expected` is the
-    `updatedAt` the record must still have.
+    `content_from` is the surface of its template, if anything stands on it.
+    `expected_updated_at` is what the record must still have.
     """
 
     op: WriteOp
     at: str = ""
     record_id: Id | None = None
-    written: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
     relations: Mapping[str, Any] = field(default_factory=dict)
     template_id: Id | None = None
     content_from: Id | None = None
     upsert_by: Sequence[str] = ()
     archived: bool | None = None
-    expected: datetime | None = None
+    expected_updated_at: datetime | None = None
 
 
 class StoredRecord(NamedTuple):
@@ -140,17 +140,19 @@ def new_record(
     )
 
 
-def plan_new(after: StoredRecord, checked: Checked) -> Planned:
+def plan_new(after: StoredRecord, checked_write: Checked) -> Planned:
     """A new record with these values and links."""
-    links = {key: targets for key, targets in checked.links.items() if targets}
+    links = {key: targets for key, targets in checked_write.links.items() if targets}
     shown = {TITLE_KEY: after.title, **after.data, **_ids(links)}
     history = recorded(after.id, ChangeKind.CREATED, None, shown)
-    content_from = checked.write.content_from
-    return Planned(None, after, ChangeKind.CREATED, checked.change, links, history, content_from)
+    content_from = checked_write.write.content_from
+    return Planned(
+        None, after, ChangeKind.CREATED, checked_write.change, links, history, content_from
+    )
 
 
 def plan_change(
-    checked: Checked,
+    checked_write: Checked,
     before: StoredRecord,
     links: tuple[Links, Links],
     user_id: Id,
@@ -160,7 +162,7 @@ def plan_change(
 
     `links` are the links before and after, of the relation fields the write names.
     """
-    write, change = checked.write, checked.change
+    write, change = checked_write.write, checked_write.change
     if write.op is WriteOp.DELETE:
         gone = before._replace(deleted_at=now)
         history = recorded(before.id, ChangeKind.DELETED, None, None)
