@@ -116,7 +116,7 @@ async def test_administrators_see_what_waits_and_who_works(
     (own,) = [one for one in state["workers"] if one["id"] == str(worker_id)]
     assert (own["alive"], own["queues"]) == (True, ["io"])
     queues = {one["name"]: one["workers"] for one in state["queues"]}
-    assert queues.keys() == {"automation", "io", "bulk"}
+    assert queues.keys() == {"automation", "io", "io-overflow", "bulk"}
     assert queues["io"] >= 1
 
     async with space.database.transaction() as work:
