@@ -24,7 +24,6 @@ LONGEST_LIFE = 5
 
 REMAINING = {
     "activities": 133,
-    "api": 59,
     "models/automation": 103,
     "models/content": 50,
     "models/core": 3,
