@@ -24,7 +24,6 @@ LONGEST_LIFE = 5
 
 REMAINING = {
     "activities": 133,
-    "models/automation": 103,
     "models/content": 50,
     "models/core": 3,
     "models/data": 250,
