@@ -30,7 +30,6 @@ REMAINING = {
     "models/messages": 21,
     "models/migrations": 1,
     "models/people": 27,
-    "models/sources": 97,
     "models/workspace": 100,
     "workflows": 2,
 }
