@@ -82,9 +82,9 @@ class WorkspaceActivities:
                 stage = await checking.begin(work, entry_id, self._keys)
         contents = await load_contents(self._store, locked_entry.run.id)
         chunks = chunks_of(contents, locked_entry.entry.source_workspace_id)
-        done = stage == ImportStage.DRY_RUN
+        is_dry_run = stage == ImportStage.DRY_RUN
         step: Callable[..., Awaitable[Findings]] = plan_chunk
-        if done:
+        if is_dry_run:
             source = Id(locked_entry.entry.source_workspace_id)
             context_rows = await load_context_rows(self._store, contents, source)
             async with self._database.reading() as reading:
@@ -97,7 +97,7 @@ class WorkspaceActivities:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
                 )
-                kinds = importing.kinds_for(now.entry, chunk.kinds) if done else chunk.kinds
+                kinds = importing.kinds_for(now.entry, chunk.kinds) if is_dry_run else chunk.kinds
                 found = await step(work, now.target(self._keys), kinds, lines)
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
                 return found
@@ -108,9 +108,11 @@ class WorkspaceActivities:
                 work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
             )
             await (
-                checking.conclude(work, now) if done else checking.planned(work, now, chunks.unread)
+                checking.conclude(work, now)
+                if is_dry_run
+                else checking.planned(work, now, chunks.unread)
             )
-        return WorkspaceReply(stage, done, counts)
+        return WorkspaceReply(stage, is_dry_run, counts)
 
     async def _import(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
         """Apply the rows of one stage."""
