@@ -73,7 +73,7 @@ class DataSourceRunActivities:
 
     async def _fetch(self, run: SourceRunRow, request: Wanted, counts: dict[str, int]) -> bool:
         """Fetch the source. True when it says that it has not changed, and the run has ended so."""
-        earlier = fetched_by(run)
+        start = fetched_by(run)
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, request)
             last = await conditions.repeated_run(work, run)
@@ -100,9 +100,9 @@ class DataSourceRunActivities:
                 # What is there of a page under way, unpacked; once it is whole it counts as sent.
                 return counts["bytes"] + bytes_in(directory)
 
-            counts.update(pages=earlier.pages, bytes=earlier.bytes)
+            counts.update(pages=start.pages, bytes=start.bytes)
             async with reporting(received, partial(self._received, run)):
-                fetched = await self._fetchers.fetch(request, access, directory, keep, earlier)
+                fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         if last is None or not fetched.unchanged:
             return False
         async with self._database.transaction() as work:

@@ -101,14 +101,14 @@ class Fetchers:
         return Access(address=address, password=connection.credentials["password"])
 
     async def fetch(
-        self, request: Wanted, access: Access, directory: Path, keep: Keep, earlier: Fetched
+        self, request: Wanted, access: Access, directory: Path, keep: Keep, start: Fetched
     ) -> Fetched:
-        """Fetch what `earlier` lacks, page by page. Raises SourceProblem."""
-        if earlier.next is None:
-            return earlier
+        """Fetch what `start` lacks, page by page. Raises SourceProblem."""
+        if start.next is None:
+            return start
         if request.kind in HTTP_KINDS:
             source = self._http(request, access, FETCH_SECONDS)
-            return await fetch_pages(source, directory, keep, earlier)
+            return await fetch_pages(source, directory, keep, start)
         path = directory / "page"
         fetched = await self._whole(request, access, path)
         if not fetched.unchanged:

@@ -102,10 +102,10 @@ class HttpSource:
 
 
 async def fetch_pages(
-    source: HttpSource, directory: Path, keep: Keep, earlier: Fetched | None = None
+    source: HttpSource, directory: Path, keep: Keep, start: Fetched | None = None
 ) -> Fetched:
-    """Fetch the pages that `earlier` lacks. Raises SourceProblem."""
-    state = earlier or Fetched()
+    """Fetch the pages that `start` lacks. Raises SourceProblem."""
+    state = start or Fetched()
     page = first_page(source.config) if state.next == {} else state.next
     while page is not None and state.pages < source.most:
         path = directory / f"page-{state.pages}"

@@ -36,11 +36,11 @@ async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named
     places = [actor.workspace_id]
     for reference in references:
         if reference.noun == "user":
-            visible = await visible_member(work, places, reference.id, actor.user_id) is not None
+            is_visible = await visible_member(work, places, reference.id, actor.user_id) is not None
         elif reference.noun in _SEES:
-            visible = await _SEES[reference.noun](work, actor, reference.id)
+            is_visible = await _SEES[reference.noun](work, actor, reference.id)
         else:
             found = await _VISIBLE[reference.noun](work, places, reference.id, actor.user_id)
-            visible = found is not None and level_on(found, actor.role) >= Level.VIEW
-        if not visible:
+            is_visible = found is not None and level_on(found, actor.role) >= Level.VIEW
+        if not is_visible:
             raise NotFoundError(reference.noun.replace("_", " "))

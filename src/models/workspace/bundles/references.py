@@ -41,15 +41,15 @@ async def resolve(
     ids = await target_ids(work, target, _named(kind, rows))
     anything = {source: found for of_kind in ids.values() for source, found in of_kind.items()}
     resolver = _Resolver(target, kind, {**ids, "*": anything}, findings)
-    resolved, left_out = [], []
+    resolved_rows, left_out = [], []
     for row in rows:
         made = resolver.row(row)
         if made is not None:
-            resolved.append(made)
+            resolved_rows.append(made)
         elif kind.source_kind == kind.name:
             left_out.append(row[kind.identity].lower())
-    there = await _there(work, target, kind, resolved) if applying else None
-    return Resolved(_in_order(kind, resolved, there, findings), left_out)
+    there = await _there(work, target, kind, resolved_rows) if applying else None
+    return Resolved(_in_order(kind, resolved_rows, there, findings), left_out)
 
 
 def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
@@ -132,15 +132,17 @@ def _in_order(
     if kind.parent is None:
         return rows
     inside = {_place(kind, row, "id") for row in rows}
-    earlier: set[Any] = set()
+    earlier_places: set[Any] = set()
     for row in rows:
         if row.get(kind.parent):
             above = _place(kind, row, kind.parent)
-            known = above in earlier or (above not in inside and (there is None or above in there))
+            known = above in earlier_places or (
+                above not in inside and (there is None or above in there)
+            )
             if not known:
                 findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
                 row[kind.parent] = None
-        earlier.add(_place(kind, row, "id"))
+        earlier_places.add(_place(kind, row, "id"))
     return rows
 
 

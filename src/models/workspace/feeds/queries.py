@@ -64,8 +64,8 @@ async def list_events(
     """
     viewer = Viewer.of(actor)
     after = since if page.after is None else page.after[0]
-    newest = await head(work, actor.workspace_id)
-    until = await end_of_next(work, actor.workspace_id, after, newest, most=LOOKED_THROUGH)
+    newest_seq = await head(work, actor.workspace_id)
+    until = await end_of_next(work, actor.workspace_id, after, newest_seq, most=LOOKED_THROUGH)
     rows: list[EventRow] = []
     while after < until and len(rows) < page.fetch:
         part = await read_part(
@@ -80,6 +80,6 @@ async def list_events(
         after = part.until
     shown = page.of(rows[: page.fetch], lambda row: (row.seq,))
     cursor = shown.cursor
-    if cursor is None and until < newest:
+    if cursor is None and until < newest_seq:
         cursor = page.cursor_behind(until)
     return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=cursor)

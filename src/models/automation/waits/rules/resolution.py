@@ -94,16 +94,16 @@ def replay(
     kind: str, terms: JsonObject, starter: Id | None, responses: Sequence[Response]
 ) -> tuple[list[Response], Resolution | None]:
     """The responses that count among those received early, and the resolution if there is one."""
-    accepted: list[Response] = []
+    accepted_responses: list[Response] = []
     for response in responses:
         try:
-            resolution = resolve(kind, terms, starter, accepted, response)
+            resolution = resolve(kind, terms, starter, accepted_responses, response)
         except PlatformError:
             continue
-        accepted.append(response)
+        accepted_responses.append(response)
         if resolution is not None:
-            return accepted, resolution
-    return accepted, None
+            return accepted_responses, resolution
+    return accepted_responses, None
 
 
 def check_early(

@@ -143,13 +143,13 @@ async def _count_kept(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -
         work, gone_rows(rows).where(~_untouched(keys), RECORD.archived.is_(False))
     )
     deleted = select(staged_row.c.position).where(rows.staged, staged_row.c.change == SKIPPED)
-    contested = (
+    contested_rows = (
         select(staged_row.c.position)
         .join(RECORD.id.table, and_(*rows.records, RECORD.id == staged_row.c.record_id))
         .join(source_row, and_(*rows.known, source_row.c.record_id == RECORD.id))
         .where(rows.staged, staged_row.c.change == UPDATED, _contested(keys))
     )
-    return gone_count + await count_rows(work, deleted) + await count_rows(work, contested)
+    return gone_count + await count_rows(work, deleted) + await count_rows(work, contested_rows)
 
 
 def _contested(keys: Sequence[str]) -> ColumnElement[bool]:

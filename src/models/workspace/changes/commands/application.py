@@ -197,7 +197,7 @@ async def _write(
     names: JsonObject,
 ) -> None:
     closed = status not in {ChangeStatus.APPLYING, ChangeStatus.AWAITING_APPROVAL}
-    closing = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
+    end_values = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
     await work.execute(
         update(change_set)
         .where(change_set.c.id == change_id)
@@ -206,6 +206,6 @@ async def _write(
             status=status.value,
             names=names,
             updated_at=work.now,
-            **closing,
+            **end_values,
         )
     )

@@ -21,7 +21,7 @@ def sealed(
 
     Raises `ValidationError` for one that was copied from where it is shown hidden.
     """
-    masked, entries, problems = [], [], []
+    masked_operations, entries, problems = [], [], []
     for index, operation in enumerate(operations):
         credentials = operation_credentials(operation.kind, operation.input)
         for each in credentials:
@@ -30,11 +30,11 @@ def sealed(
                 path = ".".join(map(str, ("operations", index, "input", *each.place)))
                 problems.append(Detail(path, GIVE_AGAIN))
         hidden = with_values(operation.input, [(each.place, each.mask) for each in credentials])
-        masked.append(operation.model_copy(update={"input": hidden}))
+        masked_operations.append(operation.model_copy(update={"input": hidden}))
     refuse(problems)
     if not entries:
-        return masked, None
-    return masked, keys.seal(json.dumps(entries).encode(), _place(change_id))
+        return masked_operations, None
+    return masked_operations, keys.seal(json.dumps(entries).encode(), _place(change_id))
 
 
 def opened(keys: KeyRing, row: ChangeSet) -> list[Operation]:

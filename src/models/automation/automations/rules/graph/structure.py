@@ -85,21 +85,21 @@ def _edge_problems(edges: Sequence[GraphEdge], known: set[str]) -> Iterator[Prob
 
 def find_cycle(following: Mapping[str, Sequence[str]]) -> list[str]:
     """The nodes of one cycle in order, empty when there is none."""
-    visited: set[str] = set()
+    visited_ids: set[str] = set()
     for start in following:
-        if start in visited:
+        if start in visited_ids:
             continue
         path: dict[str, Iterator[str]] = {start: iter(following[start])}
         while path:
             current = next(reversed(path))
             step = next(path[current], None)
             if step is None:
-                visited.add(current)
+                visited_ids.add(current)
                 del path[current]
             elif step in path:
                 trail = list(path)
                 return trail[trail.index(step) :]
-            elif step not in visited:
+            elif step not in visited_ids:
                 path[step] = iter(following[step])
     return []
 
