@@ -39,37 +39,37 @@ class CalledRunActivities:
         return (self.close, self.cancel, self.has_ended, self.has_turn)
 
     @activity.defn(name="close_called_run")
-    async def close(self, called: CalledRun) -> None:
+    async def close(self, run: CalledRun) -> None:
         """Close a called run whose execution ended without; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE[Family(called.family)](work, called, REASON)
+            await _CLOSE[Family(run.family)](work, run, REASON)
 
     @activity.defn(name="cancel_called_run")
-    async def cancel(self, called: CalledRun) -> None:
+    async def cancel(self, run: CalledRun) -> None:
         """Close a called run whose caller an operator cancelled; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE[Family(called.family)](work, called, None)
+            await _CLOSE[Family(run.family)](work, run, None)
 
     @activity.defn(name="called_run_has_ended")
-    async def has_ended(self, called: CalledRun) -> bool:
+    async def has_ended(self, run: CalledRun) -> bool:
         """True when a called run is over."""
         async with self._database.transaction() as work:
-            return await _HAS_ENDED[Family(called.family)](work, Id(called.run_id))
+            return await _HAS_ENDED[Family(run.family)](work, Id(run.run_id))
 
     @activity.defn(name="called_run_has_turn")
-    async def has_turn(self, called: CalledRun) -> bool:
+    async def has_turn(self, run: CalledRun) -> bool:
         """True when a called run may begin: its row in the outbox was claimed, or withdrawn."""
         async with self._database.transaction() as work:
-            return not await waits_in_line(work, Id(called.run_id))
+            return not await waits_in_line(work, Id(run.run_id))
 
 
-async def _close_automation_run(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+async def _close_automation_run(work: UnitOfWork, run: CalledRun, failure: str | None) -> None:
     status = RunStatus.CANCELLED if failure is None else RunStatus.FAILED
-    await automation_runs.abandon(work, Id(called.run_id), status, failure or CANCELLED)
+    await automation_runs.abandon(work, Id(run.run_id), status, failure or CANCELLED)
 
 
-async def _close_action_run(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
-    workspace_id, run_id = Id(called.workspace_id), Id(called.run_id)
+async def _close_action_run(work: UnitOfWork, run: CalledRun, failure: str | None) -> None:
+    workspace_id, run_id = Id(run.workspace_id), Id(run.run_id)
     status = ActionRunStatus.CANCELLED if failure is None else ActionRunStatus.FAILED
     await action_runs.abandon(work, workspace_id, run_id, status, failure or CANCELLED)
 
@@ -82,18 +82,18 @@ async def _action_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await action_runs.ended(work, run_id)).status is not ActionRunStatus.STARTED
 
 
-async def _close_refresh(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+async def _close_refresh(work: UnitOfWork, run: CalledRun, failure: str | None) -> None:
     status = DataSourceRunStatus.CANCELLED if failure is None else DataSourceRunStatus.FAILED
-    await data_source_runs.abandon_run(work, Id(called.run_id), status, failure)
+    await data_source_runs.abandon_run(work, Id(run.run_id), status, failure)
 
 
 async def _refresh_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await find_run(work, run_id)).status not in OPEN_REFRESH
 
 
-async def _close_job(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+async def _close_job(work: UnitOfWork, run: CalledRun, failure: str | None) -> None:
     """Close a job; its writings stay. A mount says that its sync came to no end."""
-    job_id = Id(called.run_id)
+    job_id = Id(run.run_id)
     held = await hold_job(work, job_id)
     if held is None:
         return

@@ -29,13 +29,13 @@ async def find_connected(
     Raises ConnectionUseError when it was deleted, or its credentials cannot be read any more.
     """
     try:
-        found = await open_connection(work, keys, workspace_id, connection_id)
+        connection = await open_connection(work, keys, workspace_id, connection_id)
     except UnreadableError:
         message = "The credentials of the connection cannot be read any more. Give them again."
         raise ConnectionUseError(message) from None
-    if found is None:
+    if connection is None:
         raise ConnectionUseError("The connection was deleted.")
-    return found
+    return connection
 
 
 class SignIn(NamedTuple):
@@ -58,13 +58,13 @@ async def sign_in(
     Raises ConnectionUseError when it was deleted, and for a URL of another origin, which its
     credentials were not given for. Raises what `parse_url` raises.
     """
-    found = await find_connected(work, keys, workspace_id, connection_id)
-    if found.provider is not ProviderName.HTTP:
+    connection = await find_connected(work, keys, workspace_id, connection_id)
+    if connection.provider is not ProviderName.HTTP:
         raise ConnectionUseError("The connection signs in at no URL: it is none of the kind HTTP.")
-    config = HttpConnection.model_validate(found.config)
+    config = HttpConnection.model_validate(connection.config)
     if not same_origin(parse_url(url), parse_url(config.base_url)):
         raise ConnectionUseError("The connection reaches another origin than the URL.")
-    secret = found.credentials.get("secret", "")
+    secret = connection.credentials.get("secret", "")
     if config.username is not None:
         secret = f"{config.username}:{secret}"
     return SignIn(config.auth, secret, config.header_name)

@@ -122,7 +122,7 @@ async def run_events(services: Services, watch: Watch) -> AsyncIterator[bytes | 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LIFETIME_SECONDS
     while loop.time() < deadline and not services.streams.closing:
-        begun = loop.time()
+        start = loop.time()
         try:
             # A page that is closed meanwhile cancels this, and a connection whose statement is
             # cancelled is lost to its pool, and to PostgreSQL an accident.
@@ -139,5 +139,5 @@ async def run_events(services: Services, watch: Watch) -> AsyncIterator[bytes | 
         if watch.over:
             yield format_sse_event(event="end", data_str="{}")
             return
-        pause = max(POLL_SECONDS, PAUSE_PER_READ * (loop.time() - begun))
+        pause = max(POLL_SECONDS, PAUSE_PER_READ * (loop.time() - start))
         await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))

@@ -74,16 +74,16 @@ async def _poll(
     Raises RunWithoutAnswerError.
     """
     assert receipt.run_id is not None, "there is a run to wait for"
-    found = await run_answer(work, hook.workspace_id, receipt.run_id)
-    if found is None:
+    outcome = await run_answer(work, hook.workspace_id, receipt.run_id)
+    if outcome is None:
         return _receipt(receipt)
-    if found.response is not None:
-        return _node_response(found.response)
-    if found.status is RunStatus.SUCCEEDED:
-        return _json({"data": found.output})
-    if found.ended:
+    if outcome.response is not None:
+        return _node_response(outcome.response)
+    if outcome.status is RunStatus.SUCCEEDED:
+        return _json({"data": outcome.output})
+    if outcome.ended:
         raise RunWithoutAnswerError(receipt.run_id)
-    return _receipt(receipt.model_copy(update={"status": found.status})) if last else None
+    return _receipt(receipt.model_copy(update={"status": outcome.status})) if last else None
 
 
 def _receipt(receipt: WebhookReceiptBody) -> Response:

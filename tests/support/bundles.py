@@ -23,7 +23,7 @@ from models.workspace.bundles.applying import (
     plan_chunk,
     plan_workspace,
 )
-from models.workspace.bundles.beside import load_beside
+from models.workspace.bundles.context_rows import load_context_rows
 from models.workspace.bundles.registry import KIND_OF, steps
 from models.workspace.bundles.rules import home
 from models.workspace.bundles.unpacking import Contents, read_lines, store_blobs
@@ -143,10 +143,14 @@ async def bring_in(
     """
     findings = Findings()
     source = contents.manifest.workspaces[0].id
-    beside = await load_beside(store, contents, source)
+    context_rows = await load_context_rows(store, contents, source)
     async with database.transaction() as work:
         await plan_workspace(work, target, source)
-    for act in (plan_chunk, partial(check_chunk, beside=beside, checked=False), apply_chunk):
+    for act in (
+        plan_chunk,
+        partial(check_chunk, context_rows=context_rows, checked=False),
+        apply_chunk,
+    ):
         findings.rows.clear()
         if checked and act is apply_chunk and findings.errors:
             return findings

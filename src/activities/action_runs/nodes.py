@@ -53,16 +53,16 @@ class ActionNodeActivities:
     async def begin(self, call: NodeCall) -> ParkReply:
         """Show the node as running and accept its action run. A node that needs none ends here."""
 
-        async def begin(called: CalledNode) -> NodeReply:
-            substituted = substitute(called.run, called.node)
+        async def begin(invocation: CalledNode) -> NodeReply:
+            substituted = substitute(invocation.run, invocation.node)
             if substituted is not None:
-                return await self._nodes.complete_with_gate(called, substituted, None)
-            resolved = await resolve_parameters(self._database, called)
+                return await self._nodes.complete_with_gate(invocation, substituted, None)
+            resolved = await resolve_parameters(self._database, invocation)
 
             async def body(node: GatedNode) -> NodeReply:
                 return await _accepted(node, resolved.parameters)
 
-            return await self._nodes.behind_gate(called, body)
+            return await self._nodes.behind_gate(invocation, body)
 
         reply = await self._nodes.guarded(call, begin)
         if isinstance(reply, ParkReply):
@@ -77,7 +77,7 @@ class ActionNodeActivities:
         """
 
         async def body(node: GatedNode) -> NodeReply:
-            key = node.called.key
+            key = node.invocation.key
             run_id = action_run_id(key)
             end = await find_end(node.work, run_id)
             if end is None:
@@ -86,7 +86,7 @@ class ActionNodeActivities:
             if end.status is ActionRunStatus.STARTED:
                 status = ActionRunStatus.CANCELLED
                 await abandon(node.work, key.workspace_id, run_id, status, NODE_ENDED)
-                seconds = node.called.node.timeout_seconds
+                seconds = node.invocation.node.timeout_seconds
                 return await node.fail(
                     "timeout", f"The node did not end within its time of {seconds:g} s."
                 )
@@ -95,8 +95,8 @@ class ActionNodeActivities:
             except NodeError as error:
                 return await node.fail(error.failure_code, error.message)
 
-        async def end(called: CalledNode) -> NodeReply:
-            return await self._nodes.behind_gate(called, body)
+        async def end(invocation: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(invocation, body)
 
         return await self._nodes.guarded(call.node, end)
 
@@ -108,8 +108,8 @@ def action_run_id(node: NodeKey) -> Id:
 
 async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
     """Accept the run of a node unless an earlier call did. Raises what makes the node fail."""
-    work, run, key = node.work, node.called.run.header, node.called.key
-    action_id = parse_id(node.called.node.action_id or "")
+    work, run, key = node.work, node.invocation.run.header, node.invocation.key
+    action_id = parse_id(node.invocation.node.action_id or "")
     if action_id is None:
         raise NotFoundError("action")
     run_id = action_run_id(key)

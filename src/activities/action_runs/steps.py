@@ -93,7 +93,7 @@ class Attempt:
 class Awaited:
     """A called run, and the seconds after which the step stops waiting for it."""
 
-    called: CalledRun
+    run: CalledRun
     seconds: float
 
 

@@ -113,7 +113,7 @@ class ActionRunActivities:
         except RunClosedError:
             return Turn(ended=CLOSED)
         step_id = attempt.step.id
-        return Turn(step_id=step_id, called=awaited.called, seconds=awaited.seconds)
+        return Turn(step_id=step_id, called=awaited.run, seconds=awaited.seconds)
 
     @activity.defn(name="end_called_step")
     async def end_call(self, call: StepCall) -> None:

@@ -36,17 +36,17 @@ class Tokens:
         """
         keys = self._endpoints.keys
         async with self._database.reading() as work:
-            found = await find_connected(work, keys, workspace_id, connection_id)
-        if not _needs_renewal(found, rejected, work.now):
-            return found
+            connection = await find_connected(work, keys, workspace_id, connection_id)
+        if not _needs_renewal(connection, rejected, work.now):
+            return connection
         renewal_lock = self._renewals.setdefault(connection_id, asyncio.Lock())
         async with renewal_lock, self._database.transaction() as work:
             await hold_connection(work, workspace_id, connection_id)
-            found = await find_connected(work, keys, workspace_id, connection_id)
-            if not _needs_renewal(found, rejected, work.now):
-                return found
+            connection = await find_connected(work, keys, workspace_id, connection_id)
+            if not _needs_renewal(connection, rejected, work.now):
+                return connection
             try:
-                renewal = self._endpoints.of(found.provider).refresh(found.credentials)
+                renewal = self._endpoints.of(connection.provider).refresh(connection.credentials)
                 renewed = await keep_open(work, renewal)
             except UnsupportedError as error:
                 raise ConnectionUseError(error.message) from None
@@ -55,7 +55,7 @@ class Tokens:
                     "The provider does not accept the connection any more. Authorize it again."
                 ) from None
             await store_credentials(work, keys, workspace_id, connection_id, renewed)
-            return found._replace(credentials=renewed)
+            return connection._replace(credentials=renewed)
 
 
 def _needs_renewal(found: Connected, rejected: str | None, now: datetime) -> bool:

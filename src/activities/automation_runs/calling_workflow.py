@@ -15,7 +15,7 @@ def calling_workflow_id() -> str:
 
 async def show_running(node: GatedNode) -> None:
     """Show the run of a node that wakes as running."""
-    run_id = node.called.key.run_id
+    run_id = node.invocation.key.run_id
     await suspension.resume(
         node.work, run_id, suspension.execution_key(run_id, calling_workflow_id())
     )

@@ -68,47 +68,47 @@ class LoopNodes:
         """The same for whoever runs the iterations in this process."""
         return await self._nodes.guarded(call, self._open)
 
-    async def _open(self, called: CalledNode) -> Opened | NodeReply:
-        substituted = substitute(called.run, called.node)
+    async def _open(self, invocation: CalledNode) -> Opened | NodeReply:
+        substituted = substitute(invocation.run, invocation.node)
         if substituted is not None:
             done = replace(substituted, outcome=EdgeOutcome.DONE)
-            return await self._nodes.complete_with_gate(called, done, None)
-        ref = _ref(called)
-        known = called.run.known_loop(ref)
+            return await self._nodes.complete_with_gate(invocation, done, None)
+        ref = _ref(invocation)
+        known = invocation.run.known_loop(ref)
         if known is not None:
             async with self._nodes.database.statement() as work:
-                return Opened(known, await loops.read_progress(work, called.key))
-        parameters = await loop_parameters(self._nodes.database, called)
-        loop = OpenLoop(read_config(called.node.kind, parameters), called.run.chosen(ref))
+                return Opened(known, await loops.read_progress(work, invocation.key))
+        parameters = await loop_parameters(self._nodes.database, invocation)
+        loop = OpenLoop(read_config(invocation.node.kind, parameters), invocation.run.chosen(ref))
         _check_size(loop)
 
-        earlier = await self._retried(called, parameters)
+        earlier = await self._retried(invocation, parameters)
 
         async def body(node: GatedNode) -> Any:
             if node.before.status is None:
                 await node_writes.start_node(
-                    node.work, called.key, node.before, inputs=parameters, attempt=1
+                    node.work, invocation.key, node.before, inputs=parameters, attempt=1
                 )
                 if earlier is not None:
-                    await loops.reuse_items(node.work, called.key, earlier, *_body(called))
+                    await loops.reuse_items(node.work, invocation.key, earlier, *_body(invocation))
                 return None
-            return await loops.read_loop(node.work, called.key)
+            return await loops.read_loop(node.work, invocation.key)
 
-        row = await self._nodes.behind_gate(called, body)
+        row = await self._nodes.behind_gate(invocation, body)
         if isinstance(row, NodeReply):
             return row
         if row is not None:
-            loop = OpenLoop(read_config(called.node.kind, row.input), loop.chosen)
-        called.run.keep_loop(ref, loop)
+            loop = OpenLoop(read_config(invocation.node.kind, row.input), loop.indexes)
+        invocation.run.keep_loop(ref, loop)
         return Opened(loop, None if row is None else row.output)
 
-    async def _retried(self, called: CalledNode, parameters: JsonObject) -> Id | None:
+    async def _retried(self, invocation: CalledNode, parameters: JsonObject) -> Id | None:
         """The run whose items this loop goes on with: one that is retried, with the same items."""
-        header = called.run.header
-        if "reused" not in header.options or called.run.chosen(_ref(called)):
+        header = invocation.run.header
+        if "reused" not in header.options or invocation.run.chosen(_ref(invocation)):
             return None
         async with self._nodes.database.statement() as work:
-            earlier = await loops.earlier_loop(work, header, called.key)
+            earlier = await loops.earlier_loop(work, header, invocation.key)
         if earlier is None or earlier.input != parameters:
             return None
         run_id: Id = earlier.run_id
@@ -116,42 +116,46 @@ class LoopNodes:
 
     async def next_iteration(self, call: IterationCall) -> LoopReply:
         """Decide on the next iteration of a repeat; WAITING when its delay comes first."""
-        reply = await self._nodes.guarded(call.loop, lambda called: self._next(called, call.index))
+        reply = await self._nodes.guarded(
+            call.loop, lambda invocation: self._next(invocation, call.index)
+        )
         return reply if isinstance(reply, LoopReply) else LoopReply(reply)
 
-    async def _next(self, called: CalledNode, index: int) -> LoopReply | NodeReply:
-        if not await self.goes_on(called, index):
+    async def _next(self, invocation: CalledNode, index: int) -> LoopReply | NodeReply:
+        if not await self.goes_on(invocation, index):
             return LoopReply(ITERATING, Iterations(index))
         ready = Iterations(index + 1, more=True)
-        loop = await open_loop(self._nodes.database, called.run, _ref(called))
+        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
         assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
         seconds = loop.config.delay_seconds
         if not seconds or not index:
             return LoopReply(ITERATING, ready)
 
         async def body(node: GatedNode) -> LoopReply:
-            if await loops.has_begun(node.work, called.key, index):
+            if await loops.has_begun(node.work, invocation.key, index):
                 return LoopReply(ITERATING, ready)
             pause = node.before.seconds_left(node.work.now) if node.before.waits else seconds
             if not node.before.waits:
-                await loops.pause_loop(node.work, called.key, seconds)
+                await loops.pause_loop(node.work, invocation.key, seconds)
             return LoopReply(NodeReply(NodeState.WAITING, seconds=pause), ready)
 
-        return await self._nodes.behind_gate(called, body)
+        return await self._nodes.behind_gate(invocation, body)
 
-    async def goes_on(self, called: CalledNode, index: int) -> bool:
+    async def goes_on(self, invocation: CalledNode, index: int) -> bool:
         """True when a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
-        loop = await open_loop(self._nodes.database, called.run, _ref(called))
+        loop = await open_loop(self._nodes.database, invocation.run, _ref(invocation))
         assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
-        return index < loop.config.max_iterations and await self._holds(called, loop.config, index)
+        return index < loop.config.max_iterations and await self._holds(
+            invocation, loop.config, index
+        )
 
-    async def _holds(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
+    async def _holds(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
         """True when the condition holds, as iteration `index` would see it; none always does."""
         if config.while_ is None:
             return True
-        scope_key = _ref(called).iteration(index)
+        scope_key = _ref(invocation).iteration(index)
         context = await binding_context(
-            self._nodes.database, called.run, called.node.reads, scope_key
+            self._nodes.database, invocation.run, invocation.node.reads, scope_key
         )
         condition = compile_expression(config.while_)
         result = await evaluate_bounded(lambda: condition.evaluate(context.variables()))
@@ -167,58 +171,60 @@ class LoopNodes:
                 # As where a wait has no row.
                 return CLOSED
             await show_running(node)
-            await loops.resume_loop(node.work, node.called.key)
+            await loops.resume_loop(node.work, node.invocation.key)
             return ITERATING
 
-        async def resume(called: CalledNode) -> NodeReply:
-            return await self._nodes.behind_gate(called, body, exclusive=True)
+        async def resume(invocation: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(invocation, body, exclusive=True)
 
         return await self._nodes.guarded(call, resume)
 
     async def close(self, call: LoopEndCall) -> NodeReply:
         """Write a loop's end, with what became of its items."""
-        return await self._nodes.guarded(call.loop, lambda called: self._close(called, call))
+        return await self._nodes.guarded(
+            call.loop, lambda invocation: self._close(invocation, call)
+        )
 
-    async def _close(self, called: CalledNode, call: LoopEndCall) -> NodeReply:
-        ref = _ref(called)
-        loop = await open_loop(self._nodes.database, called.run, ref)
+    async def _close(self, invocation: CalledNode, call: LoopEndCall) -> NodeReply:
+        ref = _ref(invocation)
+        loop = await open_loop(self._nodes.database, invocation.run, ref)
         if not call.succeeded:
-            reply = await self._nodes.behind_gate(called, _fail)
+            reply = await self._nodes.behind_gate(invocation, _fail)
         else:
-            counts = await self._counts(called, loop, call.opened)
+            counts = await self._counts(invocation, loop, call.opened)
 
             async def body(node: GatedNode) -> tuple[NodeReply, JsonObject]:
                 output = {**counts, **await _results(node, loop, counts["count"])}
                 result = NodeResult(output, EdgeOutcome.DONE)
                 return await node.complete(result, None), output
 
-            done = await self._nodes.behind_gate(called, body)
+            done = await self._nodes.behind_gate(invocation, body)
             reply, output = (done, None) if isinstance(done, NodeReply) else done
             if output is not None:
-                called.run.keep(ref.node_id, ref.scope_key, output)
-        called.run.forget_loop(ref)
-        called.run.plan_states.pop(part_of(call.loop), None)
+                invocation.run.keep(ref.node_id, ref.scope_key, output)
+        invocation.run.forget_loop(ref)
+        invocation.run.plan_states.pop(part_of(call.loop), None)
         return reply
 
-    async def _counts(self, called: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
+    async def _counts(self, invocation: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
         if loop.items is not None:
-            return {"count": len(loop.chosen) or len(loop.items)}
+            return {"count": len(loop.indexes) or len(loop.items)}
         assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"
-        full = opened >= loop.config.max_iterations and not loop.chosen
+        full = opened >= loop.config.max_iterations and not loop.indexes
         limits = full and loop.config.while_ is not None
-        reached = limits and await self._would_go_on(called, loop.config, opened)
-        return {"count": len(loop.chosen) or opened, "limitReached": reached}
+        reached = limits and await self._would_go_on(invocation, loop.config, opened)
+        return {"count": len(loop.indexes) or opened, "limitReached": reached}
 
-    async def _would_go_on(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
+    async def _would_go_on(self, invocation: CalledNode, config: RepeatConfig, index: int) -> bool:
         """True when the limit alone ended a repeat; a condition that cannot say did not end it."""
         try:
-            return await self._holds(called, config, index)
+            return await self._holds(invocation, config, index)
         except (NodeError, BindingError):
             return True
 
 
-def _ref(called: CalledNode) -> NodeRef:
-    return NodeRef(called.key.node_id, called.key.scope_key)
+def _ref(invocation: CalledNode) -> NodeRef:
+    return NodeRef(invocation.key.node_id, invocation.key.scope_key)
 
 
 def _check_size(loop: OpenLoop) -> None:
@@ -231,30 +237,30 @@ def _check_size(loop: OpenLoop) -> None:
         )
 
 
-def _body(called: CalledNode) -> tuple[list[str], list[str]]:
+def _body(invocation: CalledNode) -> tuple[list[str], list[str]]:
     """The nodes of a loop's own body, and the ones among them whose failure an edge handles."""
-    topology = called.run.topology
-    body = topology.bodies.get(called.key.node_id, ())
+    topology = invocation.run.topology
+    body = topology.bodies.get(invocation.key.node_id, ())
     return list(body), [node_id for node_id in body if topology.handles_failure(node_id)]
 
 
-def _failing(called: CalledNode) -> list[str]:
+def _failing(invocation: CalledNode) -> list[str]:
     """The nodes of a loop's own body whose failure is their item's."""
-    body, handled = _body(called)
+    body, handled = _body(invocation)
     return [node_id for node_id in body if node_id not in handled]
 
 
-def _last(called: CalledNode) -> str:
+def _last(invocation: CalledNode) -> str:
     """The node that a loop's own body ends with."""
-    topology = called.run.topology
-    body = topology.bodies[called.key.node_id]
+    topology = invocation.run.topology
+    body = topology.bodies[invocation.key.node_id]
     return next(node_id for node_id in body if not topology.ways_out[node_id])
 
 
 async def _fail(node: GatedNode) -> NodeReply:
     """The loop fails with its first failed item; what its other items left open is cancelled."""
-    key, graph = node.called.key, node.called.run.graph
-    failed = await loops.failed_items(node.work, key, _failing(node.called))
+    key, graph = node.invocation.key, node.invocation.run.graph
+    failed = await loops.failed_items(node.work, key, _failing(node.invocation))
     code, message = "interrupted", "Its iterations were ended from outside."
     if failed:
         label = graph.label(failed[0].node_id)
@@ -266,8 +272,8 @@ async def _fail(node: GatedNode) -> NodeReply:
 
 async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
     """Counts, the failed items, and what was collected. Raises NodeError when that is too much."""
-    key, config = node.called.key, loop.config
-    failed = await loops.failed_items(node.work, key, _failing(node.called))
+    key, config = node.invocation.key, loop.config
+    failed = await loops.failed_items(node.work, key, _failing(node.invocation))
     total = failed[0].total if failed else 0
     output: JsonObject = {"succeeded": count - total, "failed": total}
     if failed:
@@ -275,10 +281,10 @@ async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
             {"index": row.index, "nodeId": row.node_id, "error": row.error} for row in failed
         ]
     if config.collect:
-        source = _last(node.called) if config.collect is True else config.collect
+        source = _last(node.invocation) if config.collect is True else config.collect
         if await loops.collected_bytes(node.work, key, source) > OUTPUT_LIMIT:
             raise NodeError("output_too_large", "The collected outputs are larger than 1 MiB.")
         found = await loops.collected(node.work, key, source)
-        indexes = loop.chosen or range(count)
+        indexes = loop.indexes or range(count)
         output["results"] = [found.get(index) for index in indexes]
     return output

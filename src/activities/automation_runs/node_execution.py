@@ -51,7 +51,7 @@ class GatedNode:
     """A node inside the transaction that passed its run's gate; `before` is its row until now."""
 
     work: UnitOfWork
-    called: CalledNode
+    invocation: CalledNode
     before: NodeRow
 
     async def complete(
@@ -59,15 +59,15 @@ class GatedNode:
     ) -> NodeReply:
         """Write the node's success and make it the reply."""
         await node_writes.complete_node(
-            self.work, self.called.key, self.before, completion(result, inputs, attempt)
+            self.work, self.invocation.key, self.before, completion(result, inputs, attempt)
         )
-        return success(self.called.node.kind, result.outcome, result.case_key, attempt)
+        return success(self.invocation.node.kind, result.outcome, result.case_key, attempt)
 
     async def fail(self, code: str, message: str) -> NodeReply:
         """Write the node's final failure, which ends the attempt shown, and make it the reply."""
         attempt = self.before.attempt or 1
         await node_writes.fail_node(
-            self.work, self.called.key, self.before, code=code, message=message, attempt=attempt
+            self.work, self.invocation.key, self.before, code=code, message=message, attempt=attempt
         )
         return NodeReply(NodeState.FAILED, attempt=attempt, code=code)
 
@@ -113,7 +113,7 @@ class NodeExecution:
 
     async def behind_gate(
         self,
-        called: CalledNode,
+        invocation: CalledNode,
         body: Callable[[GatedNode], Awaitable[_Result]],
         *,
         exclusive: bool = False,
@@ -126,42 +126,42 @@ class NodeExecution:
         while True:
             try:
                 async with self.database.transaction() as work:
-                    return await _gated(work, called, body, exclusive=exclusive)
+                    return await _gated(work, invocation, body, exclusive=exclusive)
             except NodeWrittenError:
                 continue
 
     async def complete_with_gate(
-        self, called: CalledNode, result: NodeResult, inputs: JsonObject | None
+        self, invocation: CalledNode, result: NodeResult, inputs: JsonObject | None
     ) -> NodeReply:
         """Gate and success in one statement, for a node whose only effect is its output."""
         async with self.database.statement() as work:
             written = await gated_writes.complete_with_gate(
-                work, called.key, completion(result, inputs)
+                work, invocation.key, completion(result, inputs)
             )
         if written:
-            called.run.keep(called.key.node_id, called.key.scope_key, result.output)
-            return success(called.node.kind, result.outcome, result.case_key)
+            invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
+            return success(invocation.node.kind, result.outcome, result.case_key)
 
         async def missing(node: GatedNode) -> NodeReply:
             return await node.complete(result, inputs)
 
         # The run is closed or the node has ended before: the gate knows which.
-        return await self.behind_gate(called, missing)
+        return await self.behind_gate(invocation, missing)
 
     async def complete_started(
-        self, called: CalledNode, result: NodeResult, attempt: int
+        self, invocation: CalledNode, result: NodeResult, attempt: int
     ) -> NodeReply:
         """Gate and success in one statement, for a node that is shown as running."""
         async with self.database.statement() as work:
             done = completion(result, None, attempt)
-            written = await gated_writes.complete_started(work, called.key, done)
+            written = await gated_writes.complete_started(work, invocation.key, done)
         if written:
-            return success(called.node.kind, result.outcome, result.case_key, attempt)
+            return success(invocation.node.kind, result.outcome, result.case_key, attempt)
 
         async def missing(node: GatedNode) -> NodeReply:
             return await node.complete(result, None, attempt)
 
-        return await self.behind_gate(called, missing)
+        return await self.behind_gate(invocation, missing)
 
     async def fail(self, call: NodeCall, failure: Failure) -> NodeReply:
         """Write a node's final failure, in a transaction of its own; it ends the attempt shown."""
@@ -186,16 +186,16 @@ def _later(error: CrowdedError) -> ApplicationError:
 
 async def _gated(
     work: UnitOfWork,
-    called: CalledNode,
+    invocation: CalledNode,
     body: Callable[[GatedNode], Awaitable[_Result]],
     *,
     exclusive: bool,
 ) -> _Result | NodeReply:
-    key = called.key
+    key = invocation.key
     before = await pass_gate(work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive)
     if (ended := ended_reply(before, key.kind)) is not None:
         return ended
-    return await body(GatedNode(work, called, before))
+    return await body(GatedNode(work, invocation, before))
 
 
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:

@@ -17,7 +17,7 @@ class OpenLoop:
     """A loop that was opened, with all its items."""
 
     config: LoopConfig
-    chosen: tuple[int, ...] = ()
+    indexes: tuple[int, ...] = ()
     """The iterations that run; empty when all do (decisions D3)."""
 
     @property
@@ -28,15 +28,15 @@ class OpenLoop:
     @property
     def count(self) -> int | None:
         """The number of iterations, unless they are decided one by one."""
-        if self.chosen:
-            return self.chosen[-1] + 1
+        if self.indexes:
+            return self.indexes[-1] + 1
         return None if self.items is None else len(self.items)
 
     @property
     def most(self) -> int:
         """The greatest number of iterations."""
-        if self.chosen:
-            return len(self.chosen)
+        if self.indexes:
+            return len(self.indexes)
         if isinstance(self.config, RepeatConfig):
             return self.config.max_iterations
         return len(self.config.items)

@@ -47,7 +47,7 @@ class _Opened:
     `attempt` counts over all executions of the run; each of them counts its own from 1.
     """
 
-    called: CalledNode
+    invocation: CalledNode
     outgoing: Outgoing
     attempt: int
 
@@ -92,22 +92,25 @@ class OutsideNodes:
 
     async def _attempt(self, call: NodeCall, effect: Effect, attempt: int) -> NodeReply:
         tried: set[datetime] = set()
-        opened = await self._guarded(call, lambda called: self._open(called, attempt, tried))
-        if isinstance(opened, NodeReply):
-            if opened.state is NodeState.FAILED:
-                code = opened.code or "node_failed"
+        opening = await self._guarded(
+            call, lambda invocation: self._open(invocation, attempt, tried)
+        )
+        if isinstance(opening, NodeReply):
+            if opening.state is NodeState.FAILED:
+                code = opening.code or "node_failed"
                 raise ApplicationError(code, type=code, non_retryable=True)
-            return opened
+            return opening
         try:
             async with _own_time():
                 # A database that is away was asked before anything was sent.
-                result = await awaiting_database(lambda: effect(opened.outgoing))
+                result = await awaiting_database(lambda: effect(opening.outgoing))
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
-            node = opened.called.node
-            raise await self._failed(call, node, failure_of(error), opened.attempt) from None
+            node = opening.invocation.node
+            raise await self._failed(call, node, failure_of(error), opening.attempt) from None
         inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, call.run_id)
         return await self._guarded(
-            call, lambda called: self._nodes.complete_started(called, result, opened.attempt)
+            call,
+            lambda invocation: self._nodes.complete_started(invocation, result, opening.attempt),
         )
 
     async def _guarded(
@@ -116,20 +119,20 @@ class OutsideNodes:
         return await awaiting_database(lambda: self._nodes.guarded(call, work))
 
     async def _open(
-        self, called: CalledNode, attempt: int, tried: set[datetime]
+        self, invocation: CalledNode, attempt: int, tried: set[datetime]
     ) -> _Opened | NodeReply:
         """Show an attempt as running. `tried` are the moments at which this one may have been."""
-        substituted = substitute(called.run, called.node)
+        substituted = substitute(invocation.run, invocation.node)
         if substituted is not None:
-            return await self._nodes.complete_with_gate(called, substituted, None)
-        parameters = (await resolve_parameters(self._nodes.database, called)).parameters
-        shown = without_credentials(parameters)
+            return await self._nodes.complete_with_gate(invocation, substituted, None)
+        parameters = (await resolve_parameters(self._nodes.database, invocation)).parameters
+        inputs = without_credentials(parameters)
         if attempt == 1:
             async with self._nodes.database.statement() as work:
                 tried.add(work.now)
-                if await gated_writes.start_with_gate(work, called.key, shown):
-                    outgoing = _outgoing(called, parameters, attempt, called.key.began_at)
-                    return _Opened(called, outgoing, attempt)
+                if await gated_writes.start_with_gate(work, invocation.key, inputs):
+                    outgoing = _outgoing(invocation, parameters, attempt, invocation.key.began_at)
+                    return _Opened(invocation, outgoing, attempt)
 
         async def body(node: GatedNode) -> _Opened | NodeReply:
             before, now = node.before, node.work.now
@@ -137,16 +140,16 @@ class OutsideNodes:
             if before.attempt is not None and before.attempt_started_at not in tried:
                 await _record_lost(node, before.attempt)
                 number = max(attempt, before.attempt + 1)
-            if number > _attempts(called.node):
+            if number > _attempts(invocation.node):
                 return await node.fail(LOST_CODE, LOST)
             tried.add(now)
             await node_writes.start_node(
-                node.work, called.key, before, inputs=shown, attempt=number
+                node.work, invocation.key, before, inputs=inputs, attempt=number
             )
-            began = before.started_at or called.key.began_at
-            return _Opened(called, _outgoing(called, parameters, number, began), number)
+            began = before.started_at or invocation.key.began_at
+            return _Opened(invocation, _outgoing(invocation, parameters, number, began), number)
 
-        return await self._nodes.behind_gate(called, body)
+        return await self._nodes.behind_gate(invocation, body)
 
     async def _failed(
         self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
@@ -159,7 +162,7 @@ class OutsideNodes:
         if final:
             await awaiting_database(lambda: self._nodes.fail(call, failure))
         else:
-            await self._guarded(call, lambda called: self._record(called, failure, attempt))
+            await self._guarded(call, lambda invocation: self._record(invocation, failure, attempt))
         return ApplicationError(
             failure.code,
             type=failure.code,
@@ -170,18 +173,18 @@ class OutsideNodes:
             category=ApplicationErrorCategory.BENIGN,
         )
 
-    async def _record(self, called: CalledNode, failure: Failure, attempt: int) -> NodeReply:
+    async def _record(self, invocation: CalledNode, failure: Failure, attempt: int) -> NodeReply:
         async def body(node: GatedNode) -> NodeReply:
             await node_writes.record_attempt(
                 node.work,
-                called.key,
+                invocation.key,
                 attempt=attempt,
                 code=failure.code,
                 message=failure.message,
             )
             return NodeReply(NodeState.FAILED, attempt=attempt)
 
-        return await self._nodes.behind_gate(called, body)
+        return await self._nodes.behind_gate(invocation, body)
 
 
 OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeReply]]] = {
@@ -200,21 +203,21 @@ def _attempts(node: ExecutableNode) -> int:
 async def _record_lost(node: GatedNode, attempt: int) -> None:
     """Record an attempt whose end nobody has written; one that ended in order is recorded."""
     await node_writes.record_attempt(
-        node.work, node.called.key, attempt=attempt, code=LOST_CODE, message=LOST
+        node.work, node.invocation.key, attempt=attempt, code=LOST_CODE, message=LOST
     )
 
 
 def _outgoing(
-    called: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
+    invocation: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
 ) -> Outgoing:
-    key = called.key
-    check_named(parameters, called.node.parameters)
+    key = invocation.key
+    check_named(parameters, invocation.node.parameters)
     return Outgoing(
         workspace_id=key.workspace_id,
         parameters=parameters,
         key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
         began_at=began_at,
-        last=attempt >= _attempts(called.node),
+        last=attempt >= _attempts(invocation.node),
     )
 
 

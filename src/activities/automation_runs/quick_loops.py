@@ -109,108 +109,108 @@ class QuickLoops:
         if isinstance(opened, NodeReply):
             return _end(ref, opened)
         before = opened.progress or {"next": 0, "open": []}
-        one = _Round(run, ref, opened.loop, turn, before["next"], list(before["open"]), around)
+        state = _Round(run, ref, opened.loop, turn, before["next"], list(before["open"]), around)
         lanes = min(opened.loop.parallelism, CONCURRENT_TRANSACTIONS)
         ended = await asyncio.gather(
-            *(self._lane(one) for _ in range(lanes)), return_exceptions=True
+            *(self._lane(state) for _ in range(lanes)), return_exceptions=True
         )
         for error in ended:
             if isinstance(error, BaseException):
                 raise error
-        return await self._over(one)
+        return await self._over(state)
 
-    async def _over(self, one: _Round) -> NodeEnd | LoopProgress:
+    async def _over(self, state: _Round) -> NodeEnd | LoopProgress:
         """The loop's answer when its lanes have come to rest."""
-        if one.end is not None:
-            return one.end
-        unfinished = one.open or one.paused or not self._is_exhausted(one)
-        if unfinished and not one.failed:
-            called = await self._nodes.called(one.call)
+        if state.end is not None:
+            return state.end
+        unfinished = state.open or state.paused or not self._is_exhausted(state)
+        if unfinished and not state.failed:
+            invocation = await self._nodes.called(state.call)
             async with self._nodes.database.transaction() as work:
-                await loops.keep_progress(work, called.key, one.progress)
-            return one.shown
-        if one.around is None:
-            one.turn.ended_loops.append(one.shown)
-        end = LoopEndCall(one.call, not one.failed, one.following)
-        return _end(one.ref, await self._loops.close(end))
+                await loops.keep_progress(work, invocation.key, state.progress)
+            return state.shown
+        if state.around is None:
+            state.turn.ended_loops.append(state.shown)
+        end = LoopEndCall(state.call, not state.failed, state.following)
+        return _end(state.ref, await self._loops.close(end))
 
-    def _is_exhausted(self, one: _Round) -> bool:
-        count = one.loop.count
-        return one.finished if count is None else one.following >= count
+    def _is_exhausted(self, state: _Round) -> bool:
+        count = state.loop.count
+        return state.finished if count is None else state.following >= count
 
-    async def _lane(self, one: _Round) -> None:
+    async def _lane(self, state: _Round) -> None:
         """Take one iteration after the other."""
-        while not one.halted:
-            begun = one.paused.pop(0) if one.paused else None
-            index = await self._take(one) if begun is None else begun
+        while not state.halted:
+            begun = state.paused.pop(0) if state.paused else None
+            index = await self._take(state) if begun is None else begun
             if index is None:
                 return
-            one.open.add(index)
-            known = {} if begun is None else await self._ended(one, index)
-            if await self._iterate(one, index, known):
-                one.open.discard(index)
+            state.open.add(index)
+            known = {} if begun is None else await self._ended(state, index)
+            if await self._iterate(state, index, known):
+                state.open.discard(index)
 
-    async def _take(self, one: _Round) -> int | None:
+    async def _take(self, state: _Round) -> int | None:
         """The next iteration to begin."""
-        if one.loop.count is None:
-            return await self._take_if_it_goes_on(one)
-        while one.following < one.loop.count:
-            one.following += 1
-            if not one.loop.chosen or one.following - 1 in one.loop.chosen:
-                return one.following - 1
+        if state.loop.count is None:
+            return await self._take_if_it_goes_on(state)
+        while state.following < state.loop.count:
+            state.following += 1
+            if not state.loop.indexes or state.following - 1 in state.loop.indexes:
+                return state.following - 1
         return None
 
-    async def _take_if_it_goes_on(self, one: _Round) -> int | None:
-        index = one.following
+    async def _take_if_it_goes_on(self, state: _Round) -> int | None:
+        index = state.following
         decided = await self._nodes.guarded(
-            one.call, lambda called: self._loops.goes_on(called, index)
+            state.call, lambda invocation: self._loops.goes_on(invocation, index)
         )
         if isinstance(decided, NodeReply):
-            one.end = _end(one.ref, decided)
+            state.end = _end(state.ref, decided)
             return None
         if not decided:
-            one.finished = True
+            state.finished = True
             return None
-        one.following += 1
-        return one.following - 1
+        state.following += 1
+        return state.following - 1
 
-    async def _ended(self, one: _Round, index: int) -> dict[str, NodeReply]:
+    async def _ended(self, state: _Round, index: int) -> dict[str, NodeReply]:
         """The nodes an iteration ended in earlier turns, so that every turn comes further."""
-        called = await self._nodes.called(one.call)
+        invocation = await self._nodes.called(state.call)
         async with self._nodes.database.statement() as work:
-            rows = await loops.ended_nodes(work, called.key, one.ref.iteration(index))
-        nodes = one.run.graph.nodes
+            rows = await loops.ended_nodes(work, invocation.key, state.ref.iteration(index))
+        nodes = state.run.graph.nodes
         replies = {name: ended_reply(row, nodes[name].kind) for name, row in rows.items()}
         return {name: reply for name, reply in replies.items() if reply is not None}
 
-    async def _iterate(self, one: _Round, index: int, known: Mapping[str, NodeReply]) -> bool:
+    async def _iterate(self, state: _Round, index: int, known: Mapping[str, NodeReply]) -> bool:
         """Run an iteration; False when it goes on in another turn."""
-        body = one.run.body(one.ref.node_id, stops_on_error=one.loop.stops_on_error)
-        planner = Planner(body.plan, one.ref.iteration(index), body.topology)
+        body = state.run.body(state.ref.node_id, stops_on_error=state.loop.stops_on_error)
+        planner = Planner(body.plan, state.ref.iteration(index), body.topology)
         commands = planner.begin()
         while not planner.ended:
             ref = planner.active[0]
             if ref.node_id in known:
                 commands = planner.apply(_end(ref, known[ref.node_id]).event)
                 continue
-            if one.halted:
+            if state.halted:
                 return False
-            end = await self._end(one, ref)
+            end = await self._end(state, ref)
             if isinstance(end, LoopProgress):
                 return False
             commands = planner.apply(end.event)
             if end.reply.state in (NodeState.STOPPED, NodeState.ABORTED):
-                one.end = end
+                state.end = end
         ending = commands[-1]
         assert isinstance(ending, EndRun), "the last command of a plan"
-        one.failed = one.failed or (not ending.succeeded and one.loop.stops_on_error)
+        state.failed = state.failed or (not ending.succeeded and state.loop.stops_on_error)
         return True
 
-    async def _end(self, one: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
-        if is_loop(one.run.graph.nodes[ref.node_id].kind):
-            return await self.advance(one.run, ref, one.turn, one)
-        call = NodeCall(str(one.run.header.run_id), ref.node_id, ref.scope_key)
-        async with one.turn.room:
+    async def _end(self, state: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
+        if is_loop(state.run.graph.nodes[ref.node_id].kind):
+            return await self.advance(state.run, ref, state.turn, state)
+        call = NodeCall(str(state.run.header.run_id), ref.node_id, ref.scope_key)
+        async with state.turn.room:
             return _end(ref, await self._execute(call))
 
 

@@ -81,28 +81,28 @@ class QuickNodes:
         """One node whose whole work is one transaction."""
         return await self._nodes.guarded(call, self._execute)
 
-    async def _execute(self, called: CalledNode) -> NodeReply:
-        substituted = substitute(called.run, called.node)
+    async def _execute(self, invocation: CalledNode) -> NodeReply:
+        substituted = substitute(invocation.run, invocation.node)
         if substituted is not None:
-            return await self._nodes.complete_with_gate(called, substituted, None)
-        resolved = await resolve_parameters(self._nodes.database, called)
-        compute = COMPUTATIONS.get(called.node.kind)
+            return await self._nodes.complete_with_gate(invocation, substituted, None)
+        resolved = await resolve_parameters(self._nodes.database, invocation)
+        compute = COMPUTATIONS.get(invocation.node.kind)
         if compute is not None:
             result = await evaluate_bounded(lambda: compute(resolved.parameters, resolved.context))
-            return await self._nodes.complete_with_gate(called, result, resolved.parameters)
+            return await self._nodes.complete_with_gate(invocation, result, resolved.parameters)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
-            perform = self._transactions[called.node.kind]
-            actor = called.run.header.actor
+            perform = self._transactions[invocation.node.kind]
+            actor = invocation.run.header.actor
             result = await perform(Invocation(node.work, actor, resolved.parameters))
             return await node.complete(result, resolved.parameters), result
 
-        done = await self._nodes.behind_gate(called, body)
+        done = await self._nodes.behind_gate(invocation, body)
         if isinstance(done, NodeReply):
             return done
-        inject_fault(FaultPoint.AFTER_EFFECT_BEFORE_COMPLETION, called.key.run_id)
+        inject_fault(FaultPoint.AFTER_EFFECT_BEFORE_COMPLETION, invocation.key.run_id)
         reply, result = done
-        called.run.keep(called.key.node_id, called.key.scope_key, result.output)
+        invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
         return reply
 
 

@@ -132,13 +132,13 @@ class OpenRun:
         return {row.node_id: row.output for row in rows} | pinned
 
     def _cached_outputs(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
-        known = {}
+        outputs = {}
         for node_id in node_ids:
             for scope in scopes:
                 output = self._outputs.known((self.header.run_id, node_id, scope))
                 if output is not None:
-                    known[node_id] = output
-        return known
+                    outputs[node_id] = output
+        return outputs
 
     def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> PlanState | None:
         """The plan state after `ends`, or None when this process has lost the thread."""

@@ -176,15 +176,15 @@ class AutomationRunActivities:
             return CLOSED
         inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, call.run_id)
         if call.decisive_node is None and not call.skipped and run.header.ends_alone:
-            written = await self._finish_at_once(run)
+            status = await self._finish_in_statement(run)
         else:
-            written = await self._finish(run, call)
+            status = await self._finish(run, call)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, call.run_id)
         self._starts.stopped_running()
         self._runs.forget(run.header.run_id)
-        return written
+        return status
 
-    async def _finish_at_once(self, run: OpenRun) -> str:
+    async def _finish_in_statement(self, run: OpenRun) -> str:
         async with self._database.statement() as work:
             written = await execution.succeed(work, run.header.run_id, run.plan.leaves())
         return RunStatus.SUCCEEDED if written else CLOSED

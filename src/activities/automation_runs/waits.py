@@ -59,15 +59,15 @@ class WaitActivities:
     async def park(self, call: ParkCall) -> ParkReply:
         """Show a node as waiting, and say for what; or its end, if it need not wait."""
 
-        async def park(called: CalledNode) -> NodeReply:
-            substituted = substitute(called.run, called.node)
+        async def park(invocation: CalledNode) -> NodeReply:
+            substituted = substitute(invocation.run, invocation.node)
             if substituted is not None:
-                return await self._nodes.complete_with_gate(called, substituted, None)
-            resolved = await resolve_parameters(self._database, called)
-            variables = await awaited(self._database, called, resolved.parameters)
-            beginning = _Beginning(called, resolved.parameters, call.now, variables)
-            body = _BEGINNINGS[called.node.kind](beginning)
-            return await self._nodes.behind_gate(called, body)
+                return await self._nodes.complete_with_gate(invocation, substituted, None)
+            resolved = await resolve_parameters(self._database, invocation)
+            variables = await awaited(self._database, invocation, resolved.parameters)
+            beginning = _Beginning(invocation, resolved.parameters, call.now, variables)
+            body = _BEGINNINGS[invocation.node.kind](beginning)
+            return await self._nodes.behind_gate(invocation, body)
 
         reply = await self._nodes.guarded(call.node, park)
         if isinstance(reply, ParkReply):
@@ -87,7 +87,7 @@ class WaitActivities:
             if node.before.status is None:
                 return CLOSED
             try:
-                reply = await _ENDS[node.called.node.kind](node, call.over)
+                reply = await _ENDS[node.invocation.node.kind](node, call.over)
             except NodeError as error:
                 # Failing outside of this transaction would leave the run shown as waiting.
                 reply = await node.fail(error.failure_code, error.message)
@@ -95,8 +95,8 @@ class WaitActivities:
                 await show_running(node)
             return reply
 
-        async def wake(called: CalledNode) -> NodeReply:
-            return await self._nodes.behind_gate(called, body, exclusive=True)
+        async def wake(invocation: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(invocation, body, exclusive=True)
 
         return await self._nodes.guarded(call.node, wake)
 
@@ -105,11 +105,13 @@ class WaitActivities:
         """Remind the people who have not decided; False when the node waits no more."""
 
         async def body(node: GatedNode) -> NodeReply:
-            waits = await approval_requests.remind(node.work, _request(node.called), call.number)
+            waits = await approval_requests.remind(
+                node.work, _request(node.invocation), call.number
+            )
             return NodeReply(NodeState.WAITING if waits else NodeState.SUCCEEDED)
 
-        async def remind(called: CalledNode) -> NodeReply:
-            return await self._nodes.behind_gate(called, body)
+        async def remind(invocation: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(invocation, body)
 
         return (await self._nodes.guarded(call.node, remind)).state is NodeState.WAITING
 
@@ -134,7 +136,7 @@ class _Beginning:
     are what it takes along from its run.
     """
 
-    called: CalledNode
+    invocation: CalledNode
     parameters: JsonObject
     now: float
     variables: JsonObject
@@ -156,7 +158,7 @@ async def _parked(node: GatedNode, parameters: JsonObject, seconds: float | None
         seconds = node.before.seconds_left(node.work.now)
     else:
         await node_writes.park_node(
-            node.work, node.called.key, node.before, inputs=parameters, seconds=seconds
+            node.work, node.invocation.key, node.before, inputs=parameters, seconds=seconds
         )
     return ParkReply(NodeState.WAITING, seconds=seconds)
 
@@ -169,7 +171,7 @@ def _approval(beginning: _Beginning) -> _Body:
         reply = await wait(node)
         if not isinstance(reply, ParkReply):
             return reply
-        await approval_requests.ask(node.work, _request(beginning.called))
+        await approval_requests.ask(node.work, _request(beginning.invocation))
         every = config.reminder_seconds
         return replace(reply, reminder_seconds=every, reminded=_reminded(node, every))
 
@@ -190,9 +192,9 @@ def _event(beginning: _Beginning) -> _Body:
 
 
 def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
-    called, parameters = beginning.called, beginning.parameters
-    starter = called.run.header.created_by_user_id
-    wait = NewWait(called.key, calling_workflow_id(), parameters, starter, beginning.variables)
+    invocation, parameters = beginning.invocation, beginning.parameters
+    starter = invocation.run.header.created_by_user_id
+    wait = NewWait(invocation.key, calling_workflow_id(), parameters, starter, beginning.variables)
 
     async def body(node: GatedNode) -> NodeReply:
         resolution = await wait_lifecycle.begin(node.work, wait)
@@ -206,9 +208,9 @@ def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
 
 
 def _call(beginning: _Beginning) -> _Body:
-    called, parameters = beginning.called, beginning.parameters
+    invocation, parameters = beginning.invocation, beginning.parameters
     config = CallAutomationConfig.model_validate(parameters)
-    key, header = called.key, called.run.header
+    key, header = invocation.key, invocation.run.header
     call = Call(header, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
 
     async def body(node: GatedNode) -> NodeReply:
@@ -240,7 +242,7 @@ async def _after_time(node: GatedNode, over: bool) -> NodeReply:
 
 
 async def _resolved(node: GatedNode, over: bool) -> NodeReply:
-    resolution = await wait_lifecycle.end(node.work, node.called.key, over=over)
+    resolution = await wait_lifecycle.end(node.work, node.invocation.key, over=over)
     if resolution is None:
         return NodeReply(NodeState.WAITING)
     return await node.complete(NodeResult(resolution.output, resolution.outcome), None)
@@ -248,7 +250,7 @@ async def _resolved(node: GatedNode, over: bool) -> NodeReply:
 
 async def _called_ended(node: GatedNode, over: bool) -> NodeReply:
     assert over, "nothing but its end ends a call"
-    key = node.called.key
+    key = node.invocation.key
     run_id = calls.called_run_id(key.run_id, key.node_id, key.scope_key)
     run = await calls.ended(node.work, run_id)
     assert run is not None, "the workflow has seen it end"
@@ -267,5 +269,7 @@ _ENDS: Mapping[str, Callable[[GatedNode, bool], Awaitable[NodeReply]]] = {
 }
 
 
-def _request(called: CalledNode) -> Request:
-    return Request(called.run.header, called.key, called.run.graph.label(called.node.id))
+def _request(invocation: CalledNode) -> Request:
+    return Request(
+        invocation.run.header, invocation.key, invocation.run.graph.label(invocation.node.id)
+    )

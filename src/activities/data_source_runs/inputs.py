@@ -36,14 +36,14 @@ def wanted_by(run: SourceRunRow) -> Wanted:
     )
 
 
-def read_options_of(wanted: Wanted, fetched: Fetched) -> ReadOptions:
+def read_options_of(request: Wanted, fetched: Fetched) -> ReadOptions:
     """The options that read the files of a source, by its config and by what it said of them."""
-    named = fetched.format or wanted.config.get("format")
-    usual = FORMATS.get(wanted.kind, TableFormat.JSON)
-    options = read_options(wanted.config, TableFormat(named or usual), fetched.charset)
+    named = fetched.format or request.config.get("format")
+    usual = FORMATS.get(request.kind, TableFormat.JSON)
+    options = read_options(request.config, TableFormat(named or usual), fetched.charset)
     if not fetched.queried:
         return options
-    return replace(options, query=wanted.config["query"], params=wanted.config["params"])
+    return replace(options, query=request.config["query"], params=request.config["params"])
 
 
 def fetched_by(run: SourceRunRow) -> Fetched:

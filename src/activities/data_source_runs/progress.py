@@ -18,7 +18,7 @@ class StepReply:
 
 @asynccontextmanager
 async def reporting(
-    counted: Callable[[], int], report: Callable[[int], Awaitable[None]]
+    count: Callable[[], int], report: Callable[[int], Awaitable[None]]
 ) -> AsyncIterator[None]:
     """While the block runs, report once a second what is counted, if it has changed.
 
@@ -27,11 +27,11 @@ async def reporting(
     over = asyncio.Event()
 
     async def follow() -> None:
-        last = counted()
+        last = count()
         while not over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), REPORT_SECONDS)
-            found = counted()
+            found = count()
             if found != last and not over.is_set():
                 await report(found)
                 last = found

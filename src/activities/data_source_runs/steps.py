@@ -71,14 +71,14 @@ class DataSourceRunActivities:
                 return StepReply(CLOSED, counts)
         return StepReply(CONTINUE, counts)
 
-    async def _fetch(self, run: SourceRunRow, wanted: Wanted, counts: dict[str, int]) -> bool:
+    async def _fetch(self, run: SourceRunRow, request: Wanted, counts: dict[str, int]) -> bool:
         """Fetch the source. True when it says that it has not changed, and the run has ended so."""
-        done = fetched_by(run)
+        start = fetched_by(run)
         async with self._database.transaction() as work:
-            access = await self._fetchers.access(work, wanted)
+            access = await self._fetchers.access(work, request)
             last = await conditions.repeated_run(work, run)
         if last is not None:
-            wanted = replace(wanted, conditions=conditions.validators_of(last))
+            request = replace(request, conditions=conditions.validators_of(last))
 
         async def keep(path: Path, state: Fetched) -> None:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))
@@ -100,9 +100,9 @@ class DataSourceRunActivities:
                 # What is there of a page under way, unpacked; once it is whole it counts as sent.
                 return counts["bytes"] + bytes_in(directory)
 
-            counts.update(pages=done.pages, bytes=done.bytes)
+            counts.update(pages=start.pages, bytes=start.bytes)
             async with reporting(received, partial(self._received, run)):
-                fetched = await self._fetchers.fetch(wanted, access, directory, keep, done)
+                fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         if last is None or not fetched.unchanged:
             return False
         async with self._database.transaction() as work:
@@ -138,11 +138,11 @@ class DataSourceRunActivities:
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
         described = await table.describe(0, 0 if known else None)
         columns = known or _suggested(run, described)
-        mapping = [FieldMapping.model_validate(one) for one in columns]
+        mapping = [FieldMapping.model_validate(entry) for entry in columns]
         async with self._database.transaction() as work:
             fields = await filled_fields(work, run, mapping)
         request = Fill(
-            sources=[one.source_path for one in mapping],
+            sources=[entry.source_path for entry in mapping],
             fields=fields,
             lead=f"{run.id}\t".encode(),
             keys=run.plan["keyFields"],
@@ -159,7 +159,7 @@ class DataSourceRunActivities:
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
         counts["rows"] = request.skip
-        grown = await table.fill(request, stage)
+        new_options = await table.fill(request, stage)
         may_be_empty = run.trigger != RunTrigger.IMPORT or "sourceId" in run.plan
         if not may_be_empty and not (await self._read(run)):
             raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
@@ -168,10 +168,10 @@ class DataSourceRunActivities:
         await self._progress(
             run,
             staged=True,
-            options=grown,
+            options=new_options,
             sheetName=described["sheetName"],
             sheets=described["sheets"][:MAX_SHEETS],
-            mapping=[one.model_dump(mode="json", by_alias=True) for one in mapping],
+            mapping=[entry.model_dump(mode="json", by_alias=True) for entry in mapping],
         )
 
     async def _read(self, run: SourceRunRow) -> int:

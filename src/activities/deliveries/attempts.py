@@ -57,28 +57,28 @@ class DeliveryActivities:
 
     async def _attempt(self, delivery_id: Id) -> AttemptReply:
         async with self._database.transaction() as work:
-            held = await hold_delivery(work, delivery_id)
-            if held is None:
+            delivery = await hold_delivery(work, delivery_id)
+            if delivery is None:
                 return AttemptReply(CLOSED)
-            if not is_attempted_by(held, _execution()):
-                return AttemptReply(held.status)
-            channel = self._channels[DeliveryChannel(held.channel)]
-            await begin_attempt(work, held)
-            parcel = await channel.pack(work, held)
+            if not is_attempted_by(delivery, _execution()):
+                return AttemptReply(delivery.status)
+            channel = self._channels[DeliveryChannel(delivery.channel)]
+            await begin_attempt(work, delivery)
+            parcel = await channel.pack(work, delivery)
         answer = parcel if isinstance(parcel, Answer) else await _sent(channel, parcel)
         return await awaiting_database(lambda: self._end(delivery_id, channel, answer))
 
     async def _end(self, delivery_id: Id, channel: Channel[Any], answer: Answer) -> AttemptReply:
         async with self._database.transaction() as work:
-            held = await hold_delivery(work, delivery_id)
-            if held is None:
+            delivery = await hold_delivery(work, delivery_id)
+            if delivery is None:
                 return AttemptReply(CLOSED)
-            if not is_attempted_by(held, _execution()):
-                return AttemptReply(held.status)
-            status = await end_attempt(work, held, answer)
-            await channel.settle(work, held, answer)
+            if not is_attempted_by(delivery, _execution()):
+                return AttemptReply(delivery.status)
+            status = await end_attempt(work, delivery, answer)
+            await channel.settle(work, delivery, answer)
             # The line last: whoever ends another attempt in it waits for this transaction.
-            await record_answer(work, held, answer)
+            await record_answer(work, delivery, answer)
         return AttemptReply(status.value)
 
     @activity.defn(name="close_cancelled_delivery")

@@ -30,8 +30,8 @@ class MailChannel(Channel[Mail]):
     async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Mail | Answer:
         if self._client is None:
             return NOT_CONFIGURED
-        wanted = await wanted_notification(work, delivery.subject_id)
-        if wanted is None:
+        notification = await wanted_notification(work, delivery.subject_id)
+        if notification is None:
             return UNWANTED
         user = await find_user(work, delivery.target_id)
         if user is None or user.email is None:
@@ -39,8 +39,8 @@ class MailChannel(Channel[Mail]):
         domain = self._client.server.sender.rpartition("@")[2]
         return Mail(
             to=[user.email],
-            subject=wanted.title,
-            body=wanted.body or wanted.title,
+            subject=notification.title,
+            body=notification.body or notification.title,
             message_id=f"<{delivery.id}@{domain}>",
         )
 

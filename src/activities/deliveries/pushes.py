@@ -45,14 +45,14 @@ class PushChannel(Channel[Push]):
         provider = PushProvider(device.provider)
         if provider not in self._pushers:
             return NOT_CONFIGURED
-        wanted = await wanted_notification(work, delivery.subject_id)
-        if wanted is None or wanted.user_id != device.user_id:
+        notification = await wanted_notification(work, delivery.subject_id)
+        if notification is None or notification.user_id != device.user_id:
             return UNWANTED
         try:
             token = token_of(self._keys, device)
         except UnreadableError:
             return UNREADABLE
-        title, body, data = shown(wanted)
+        title, body, data = shown(notification)
         return Push(delivery.id, provider, token, title, body, data)
 
     @override

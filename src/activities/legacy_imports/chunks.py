@@ -53,13 +53,13 @@ def chunks_of(contents: Contents, workspace_id: str) -> Chunks:
         for path, part in sorted(contents.parts.items())
         if path.startswith(place) and not is_blob(path)
     }
-    found, read = [], {"workspace.json"}
+    chunks, read = [], {"workspace.json"}
     for step in steps():
         paths = [path for path in parts if step.reads(path)]
         read.update(paths)
-        found += [
+        chunks += [
             Chunk(step, parts[path], number)
             for path in paths
             for number in range(parts[path].chunks)
         ]
-    return Chunks(found, sorted(parts.keys() - read))
+    return Chunks(chunks, sorted(parts.keys() - read))

@@ -12,7 +12,7 @@ from activities.legacy_imports.chunks import Chunk, Chunks, chunks_of
 from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.workspace.bundles.applying import apply_chunk, check_chunk, plan_chunk
-from models.workspace.bundles.beside import load_beside
+from models.workspace.bundles.context_rows import load_context_rows
 from models.workspace.bundles.unpacking import load_contents, store_blobs
 from models.workspace.legacy_imports.commands import checking, entries, importing, rollbacks
 from models.workspace.legacy_imports.commands.entries import EntryMovedError, Held
@@ -70,26 +70,26 @@ class WorkspaceActivities:
 
     async def _work_on(self, entry_id: Id, counts: dict[str, int]) -> WorkspaceReply:
         async with self._database.transaction() as work:
-            held = await entries.hold(work, entry_id, *_PHASES)
-        phase = _PHASES[LegacyImportStatus(held.run.status)]
-        return await phase(self, held, counts)
+            locked_entry = await entries.hold(work, entry_id, *_PHASES)
+        phase = _PHASES[LegacyImportStatus(locked_entry.run.status)]
+        return await phase(self, locked_entry, counts)
 
-    async def _check(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _check(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
         """Plan the ids of all rows, then look what would come of each."""
-        stage, entry_id = held.stage, held.entry.id
+        stage, entry_id = locked_entry.stage, locked_entry.entry.id
         if stage not in {ImportStage.VALIDATING, ImportStage.DRY_RUN}:
             async with self._database.transaction() as work:
                 stage = await checking.begin(work, entry_id, self._keys)
-        contents = await load_contents(self._store, held.run.id)
-        chunks = chunks_of(contents, held.entry.source_workspace_id)
-        done = stage == ImportStage.DRY_RUN
+        contents = await load_contents(self._store, locked_entry.run.id)
+        chunks = chunks_of(contents, locked_entry.entry.source_workspace_id)
+        is_dry_run = stage == ImportStage.DRY_RUN
         step: Callable[..., Awaitable[Findings]] = plan_chunk
-        if done:
-            source = Id(held.entry.source_workspace_id)
-            beside = await load_beside(self._store, contents, source)
+        if is_dry_run:
+            source = Id(locked_entry.entry.source_workspace_id)
+            context_rows = await load_context_rows(self._store, contents, source)
             async with self._database.reading() as reading:
                 clean = await checking.is_clean(reading, entry_id)
-            step = partial(check_chunk, beside=beside, checked=clean)
+            step = partial(check_chunk, context_rows=context_rows, checked=clean)
 
         async def check(chunk: Chunk, number: int) -> Findings:
             lines = await chunk.read(self._store)
@@ -97,7 +97,7 @@ class WorkspaceActivities:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
                 )
-                kinds = importing.kinds_for(now.entry, chunk.kinds) if done else chunk.kinds
+                kinds = importing.kinds_for(now.entry, chunk.kinds) if is_dry_run else chunk.kinds
                 found = await step(work, now.target(self._keys), kinds, lines)
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
                 return found
@@ -108,19 +108,21 @@ class WorkspaceActivities:
                 work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
             )
             await (
-                checking.conclude(work, now) if done else checking.planned(work, now, chunks.unread)
+                checking.conclude(work, now)
+                if is_dry_run
+                else checking.planned(work, now, chunks.unread)
             )
-        return WorkspaceReply(stage, done, counts)
+        return WorkspaceReply(stage, is_dry_run, counts)
 
-    async def _import(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _import(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
         """Apply the rows of one stage."""
-        stage, entry_id = held.stage, held.entry.id
+        stage, entry_id = locked_entry.stage, locked_entry.entry.id
         if stage not in IMPORT_STAGES:
             raise EntryMovedError
-        contents = await load_contents(self._store, held.run.id)
-        source = held.entry.source_workspace_id
+        contents = await load_contents(self._store, locked_entry.run.id)
+        source = locked_entry.entry.source_workspace_id
         chunks = chunks_of(contents, source).of(stage)
-        if stage == ImportStage.CREATING and not held.done:
+        if stage == ImportStage.CREATING and not locked_entry.done:
             async with self._database.transaction() as work:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.IMPORTING, stage, 0
@@ -129,7 +131,7 @@ class WorkspaceActivities:
 
         async def apply(chunk: Chunk, number: int) -> Findings:
             lines = await chunk.read(self._store)
-            target = held.target(self._keys)
+            target = locked_entry.target(self._keys)
             await store_blobs(self._store, contents, Id(source), target, chunk.kinds, lines)
             async with self._database.transaction() as work:
                 now = await entries.hold_chunk(
@@ -148,13 +150,13 @@ class WorkspaceActivities:
             following = await importing.end_stage(work, now)
         return WorkspaceReply(stage, following == ImportStage.VERIFYING, counts)
 
-    async def _verify(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _verify(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
         """Compare counts, and samples of the contents, with what the bundle says."""
-        if held.stage != ImportStage.VERIFYING:
+        if locked_entry.stage != ImportStage.VERIFYING:
             raise EntryMovedError
-        contents = await load_contents(self._store, held.run.id)
-        chunks = chunks_of(contents, held.entry.source_workspace_id)
-        entry_id = held.entry.id
+        contents = await load_contents(self._store, locked_entry.run.id)
+        chunks = chunks_of(contents, locked_entry.entry.source_workspace_id)
+        entry_id = locked_entry.entry.id
         samples = []
         for chunk in chunks.sample():
             lines = await chunk.read(self._store)
@@ -169,9 +171,9 @@ class WorkspaceActivities:
             await verify_counts(work, now, samples)
         return WorkspaceReply(ImportStage.VERIFYING, done=True, counts=counts)
 
-    async def _take_back(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+    async def _take_back(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
         """Remove what was imported, newest first, a batch in a transaction."""
-        entry_id = held.entry.id
+        entry_id = locked_entry.entry.id
         counts["removed"] = 0
         while True:
             async with self._database.transaction() as work:

@@ -21,20 +21,20 @@ async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]
     A row that closed within the grace is left: its execution may be about to end by itself. Gives
     how many were terminated, by the name of the family.
     """
-    known = {name.value: family for family in families for name in family.workflows}
+    by_workflow = {name.value: family for family in families for name in family.workflows}
     terminated = dict.fromkeys((family.name for family in families), 0)
     started_before = (activity.info().started_time - context.grace).isoformat()
     query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
     async for listed in context.client.list_workflows(query):
         activity.heartbeat()
         try:
-            ended = await _end(context, known, listed.id)
+            family = await _end(context, by_workflow, listed.id)
         except RPCError:
             # It has ended meanwhile, or the next sweep comes back to it.
             log.warning("an execution could not be reconciled", workflow=listed.id)
             continue
-        if ended is not None:
-            terminated[ended.name] += 1
+        if family is not None:
+            terminated[family.name] += 1
     return terminated
 
 

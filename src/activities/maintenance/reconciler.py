@@ -86,13 +86,13 @@ class Reconciler:
         async for row in self._open_rows(family):
             activity.heartbeat()
             try:
-                done = await self.repair(family, row)
+                action = await self.repair(family, row)
             except Exception:
                 # One row's trouble must not keep the sweep from the others.
                 log.exception("a row could not be reconciled", id=str(row.id))
                 continue
-            if done is not None:
-                counts[done] += 1
+            if action is not None:
+                counts[action] += 1
         for name, repair in family.extras(self._context).items():
             counts[name] = await repair()
         return counts
@@ -127,17 +127,17 @@ class Reconciler:
         reason = family.abandoned(row)
         if reason is not None:
             return await self._close(family, row, AbnormalEnd(EndKind.CANCELLED, reason))
-        found = await describe_execution(self._context.client, family.workflow_id(row))
-        match family.judge(row, found):
+        execution = await describe_execution(self._context.client, family.workflow_id(row))
+        match family.judge(row, execution):
             case Verdict.RESTART:
                 async with self._context.database.transaction() as work:
-                    await family.restart(work, row, found)
+                    await family.restart(work, row, execution)
                 return "restarted"
             case Verdict.CLOSE:
-                end = _GONE if found is None else _ENDS.get(found.status, _DIED)
+                end = _GONE if execution is None else _ENDS.get(execution.status, _DIED)
                 return await self._close(family, row, end)
             case _:
-                return None if found is None else _poisoned(row, found)
+                return None if execution is None else _poisoned(row, execution)
 
     async def _close(self, family: WorkFamily[RowT], row: RowT, end: AbnormalEnd) -> str | None:
         return "closed" if await family.close(self._context, row, end) else None

@@ -57,15 +57,15 @@ class RetentionActivities:
         self._periods = periods
 
     @activity.defn(name="purge_expired")
-    async def purge(self, what: Expired) -> int:
+    async def purge(self, kind: Expired) -> int:
         """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone."""
         async with heartbeats():
-            if what is Expired.FILES:
+            if kind is Expired.FILES:
                 # It has a transaction of its own: objects go when the rows are gone.
                 return await purge_files(self._database, self._store, self._emptied(utc_now()))
             async with self._database.transaction() as work:
-                removed = await self._rows(work, what)
-            if removed or what is not Expired.RUNS:
+                removed = await self._rows(work, kind)
+            if removed or kind is not Expired.RUNS:
                 return removed
             before = utc_now() - self._periods.runs
             return await purge_legacy_imports(self._database, self._store, before)

@@ -93,7 +93,7 @@ async def claim(
     `not_begun` are runs this relay has started; ones begun since do not count. `alone` says
     that one workspace only has started runs of late.
     """
-    found = await _CLAIM.rows(
+    records = await _CLAIM.rows(
         work,
         {
             "limit": limits.rows,
@@ -108,18 +108,18 @@ async def claim(
             "after_family": after[2],
         },
     )
-    rows = typing.cast("Sequence[Outbox]", [row for row in found if row.id is not None])
-    return Claim(rows, found[0].waits_for_begin, found[0].waits_for_end)
+    rows = typing.cast("Sequence[Outbox]", [row for row in records if row.id is not None])
+    return Claim(rows, records[0].waits_for_begin, records[0].waits_for_end)
 
 
 def _claim_statement() -> Select[Any]:
     """The columns of `_ClaimedRow`; at least one row."""
     every = lines()
     heads = _heads(every)
-    chosen = _chosen(heads)
+    selection = _chosen(heads)
     next_rows = (
         select(outbox.c.id)
-        .where(outbox.c.id.in_(select(chosen.c.id)))
+        .where(outbox.c.id.in_(select(selection.c.id)))
         .with_for_update(of=outbox, skip_locked=True)
     )
     delivered = delete(outbox).where(
@@ -132,11 +132,13 @@ def _claim_statement() -> Select[Any]:
         .returning(*outbox.c)
         .cte("claimed")
     )
-    left = _left(heads, chosen)
+    left = _left(heads, selection)
     return (
-        select(*claimed.c, chosen.c.number, *left.c)
-        .select_from(left.outerjoin(claimed, true()).outerjoin(chosen, chosen.c.id == claimed.c.id))
-        .order_by(chosen.c.number)
+        select(*claimed.c, selection.c.number, *left.c)
+        .select_from(
+            left.outerjoin(claimed, true()).outerjoin(selection, selection.c.id == claimed.c.id)
+        )
+        .order_by(selection.c.number)
         .add_cte(
             delivered.cte("delivered"),
             *(
@@ -223,14 +225,14 @@ def _waits_for_begin(heads: CTE) -> ColumnElement[bool]:
 
 def _left(heads: CTE, chosen: CTE) -> Subquery:
     """One row: the reasons for which starts were left."""
-    left = heads.c.id.not_in(select(chosen.c.id))
+    is_left = heads.c.id.not_in(select(chosen.c.id))
 
     def some(condition: ColumnElement[bool], name: str) -> Label[bool]:
         return func.coalesce(func.bool_or(condition), false()).label(name)
 
     return select(
-        some(left & heads.c.is_run & ~_waits_for_end(heads), "waits_for_begin"),
-        some(left & _waits_for_end(heads), "waits_for_end"),
+        some(is_left & heads.c.is_run & ~_waits_for_end(heads), "waits_for_begin"),
+        some(is_left & _waits_for_end(heads), "waits_for_end"),
     ).subquery("left")
 
 

@@ -31,34 +31,34 @@ def lines() -> CTE:
     `until_end` may begin before one that is under way ends, `until_begin` before one begins that
     this relay has started; null for what has no bound.
     """
-    found = distinct("found", (*LINE, WEIGHT.label("weight")))
-    started, caps = _started(), _caps()
+    line = distinct("found", (*LINE, WEIGHT.label("weight")))
+    starts, caps = _started(), _caps()
     busy = under_way().subquery("busy")
     of_workspace = (
         select(func.count())
-        .where(started.c.workspace_id == found.c.workspace_id)
-        .correlate(found)
+        .where(starts.c.workspace_id == line.c.workspace_id)
+        .correlate(line)
         .scalar_subquery()
     )
-    of_all = select(func.count()).select_from(started).scalar_subquery()
-    is_start = found.c.intent == Intent.START
-    is_run = is_start & (found.c.family == Family.AUTOMATION_RUN)
+    of_all = select(func.count()).select_from(starts).scalar_subquery()
+    is_start = line.c.intent == Intent.START
+    is_run = is_start & (line.c.family == Family.AUTOMATION_RUN)
     not_begun = case((is_run, of_workspace), else_=0)
     until_end = caps.c.cap - func.coalesce(busy.c.number, 0) - not_begun
     room_of_all = bindparam("starts", type_=Integer) - of_all
     until_begin = func.least(bindparam("of_one", type_=Integer) - of_workspace, room_of_all)
-    of_line = (busy.c.workspace_id == found.c.workspace_id) & (busy.c.family == found.c.family)
+    of_line = (busy.c.workspace_id == line.c.workspace_id) & (busy.c.family == line.c.family)
     return (
         select(
-            *found.c,
+            *line.c,
             is_run.label("is_run"),
             case((is_start, until_end)).label("until_end"),
             case((is_run, until_begin)).label("until_begin"),
             room_of_all.label("room_of_all"),
         )
-        .select_from(found)
+        .select_from(line)
         .outerjoin(busy, of_line)
-        .outerjoin(caps, caps.c.family == found.c.family)
+        .outerjoin(caps, caps.c.family == line.c.family)
         .cte("lines")
     )
 

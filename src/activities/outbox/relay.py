@@ -121,17 +121,17 @@ class Relay:
         limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
         alone = not self._starts.several_workspaces()
         async with self._database.statement() as work:
-            found = await claim(
+            batch = await claim(
                 work, limits, not_begun, delivered, alone=alone, after=self._last_line
             )
-        if found.rows:
-            last = found.rows[-1]
+        if batch.rows:
+            last = batch.rows[-1]
             self._last_line = (last.workspace_id, last.intent, last.family)
         del self._delivered[: len(delivered)]
         self._starts.end_claim(
-            waits_for_begin=found.waits_for_begin, waits_for_end=found.waits_for_end
+            waits_for_begin=batch.waits_for_begin, waits_for_end=batch.waits_for_end
         )
-        return found.rows
+        return batch.rows
 
     async def _deliver(self, row: Outbox) -> None:
         try:

@@ -206,23 +206,23 @@ class Adapter:
         raise NotImplementedError
 
 
-def listed(**given: Any) -> ProviderResource | None:
+def listed(**values: Any) -> ProviderResource | None:
     """A resource from what a provider says of it, by the names of the wire; None when unusable.
 
     The name is made fit to be shown; a timestamp or a URL that is none is left out.
     """
-    given["name"] = shown_name(str(given.get("name") or ""))
+    values["name"] = shown_name(str(values.get("name") or ""))
     while True:
         try:
             return ProviderResource.model_validate(
-                {key: value for key, value in given.items() if value is not None}
+                {key: value for key, value in values.items() if value is not None}
             )
         except ShapeError as error:
             wrong = {str(one["loc"][0]) for one in error.errors() if one["loc"]}
             optional = wrong - _NEEDED
             if wrong & _NEEDED or not optional:
                 return None
-            given = {key: value for key, value in given.items() if key not in optional}
+            values = {key: value for key, value in values.items() if key not in optional}
 
 
 _NEEDED = frozenset({"externalType", "externalId", "name", "surfaceKind", "capabilities"})

@@ -50,16 +50,20 @@ class AirtableAdapter(TokenAdapter):
         if listing.parent_external_id is None:
             query = {} if listing.cursor is None else {"offset": listing.cursor}
             payload = await web.json(web.url("v0", "meta", "bases"), query=query)
-            found = [_base(one) for one in objects(payload.get("bases"))]
+            resources = [_base(record) for record in objects(payload.get("bases"))]
             following = text_of(payload.get("offset"))
         else:
             base = checked_path(listing.parent_external_id)
             start = int(listing.cursor or "0")
             tables = await _tables(web, base)
-            found = [_table(base, one) for one in tables[start : start + listing.limit]]
+            resources = [_table(base, table) for table in tables[start : start + listing.limit]]
             end = start + listing.limit
             following = str(end) if end < len(tables) else None
-        kept = [one for one in found if one and listing.external_type in (None, one.external_type)]
+        kept = [
+            resource
+            for resource in resources
+            if resource and listing.external_type in (None, resource.external_type)
+        ]
         return ResourcePage(kept, following)
 
     @override
@@ -139,7 +143,7 @@ async def _pages(
     web: Web, url: str, name: str, query: Mapping[str, str] | None = None
 ) -> AsyncIterator[list[dict[str, Any]]]:
     """The pages of a list, one after the other. One that leads back to itself is malformed."""
-    offset, seen = None, set[str]()
+    offset, offsets = None, set[str]()
     while True:
         asked = {**(query or {}), **({"offset": offset} if offset else {})}
         payload = await web.json(url, query=asked)
@@ -147,9 +151,9 @@ async def _pages(
         offset = text_of(payload.get("offset"))
         if offset is None:
             return
-        if offset in seen:
+        if offset in offsets:
             raise ProviderProblem(ProblemKind.MALFORMED, "Airtable's pages lead in a circle.")
-        seen.add(offset)
+        offsets.add(offset)
 
 
 def _cells(fields: Any) -> Row:

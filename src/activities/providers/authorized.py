@@ -98,7 +98,7 @@ class AuthorizedAdapter(Adapter):
 
     async def _renewed(self, access: ProviderAccess, rejected: str | None) -> ProviderAccess:
         try:
-            found = await self._tokens.connected(
+            connection = await self._tokens.connected(
                 access.workspace_id, access.connection_id, rejected=rejected
             )
         except ConnectionUseError as error:
@@ -106,7 +106,7 @@ class AuthorizedAdapter(Adapter):
         except (OutboundError, UnansweredError):
             message = "The provider gives no new token at the moment."
             raise ProviderProblem(ProblemKind.UNAVAILABLE, message) from None
-        return replace(access, credentials=found.credentials)
+        return replace(access, credentials=connection.credentials)
 
 
 class TokenAdapter(Adapter):

@@ -90,18 +90,18 @@ class Providers:
     ) -> Reached:
         """As `open`, for what somebody configured who saw the connection then (ADR 0037)."""
         try:
-            found = await open_connection(work, self._keys, workspace_id, connection_id)
+            connection = await open_connection(work, self._keys, workspace_id, connection_id)
         except UnreadableError:
             message = "The credentials of the connection cannot be read any more. Give them again."
             raise UpstreamError(message) from None
-        if found is None:
+        if connection is None:
             raise NotFoundError("connection")
-        await require_feature(work, workspace_id, found.provider)
-        adapter = await self._adapters.find(found.provider)
+        await require_feature(work, workspace_id, connection.provider)
+        adapter = await self._adapters.find(connection.provider)
         if adapter is None:
-            raise UnsupportedError(f"A connection to {found.provider.value} has no resources.")
+            raise UnsupportedError(f"A connection to {connection.provider.value} has no resources.")
         access = ProviderAccess(
-            workspace_id, connection_id, user_id, found.config, found.credentials
+            workspace_id, connection_id, user_id, connection.config, connection.credentials
         )
         return Reached(adapter, access)
 

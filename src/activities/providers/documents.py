@@ -119,15 +119,15 @@ def text_blocks(text: str) -> list[JsonObject]:
 
 def _cut(blocks: Iterable[JsonObject], left: list[int]) -> list[JsonObject]:
     """Blocks in their order until there are too many; `left` counts down."""
-    kept: list[JsonObject] = []
-    for one in blocks:
+    result: list[JsonObject] = []
+    for block in blocks:
         if left[0] <= 0:
             break
         left[0] -= 1
-        if "children" in one:
-            one["children"] = _cut(one["children"], left)
-        kept.append(one)
-    return kept
+        if "children" in block:
+            block["children"] = _cut(block["children"], left)
+        result.append(block)
+    return result
 
 
 def _blocks(nodes: Iterable[SyntaxTreeNode], depth: int) -> Iterator[JsonObject]:
@@ -168,14 +168,14 @@ def _paragraph(node: SyntaxTreeNode) -> Iterator[JsonObject]:
 def _items(node: SyntaxTreeNode, depth: int) -> Iterator[JsonObject]:
     kind = "bulleted_list_item" if node.type == "bullet_list" else "numbered_list_item"
     for item in node.children:
-        made = _nesting(kind, item.children, depth)
-        spans = made["content"]["text"]
+        block = _nesting(kind, item.children, depth)
+        spans = block["content"]["text"]
         first = spans[0]["text"] if spans else ""
         if first[:4].lower() in {"[ ] ", "[x] "}:
             spans[0]["text"] = first[4:]
-            made = {**made, "kind": "to_do"}
-            made["content"] = {**made["content"], "checked": first[1] in "xX"}
-        yield made
+            block = {**block, "kind": "to_do"}
+            block["content"] = {**block["content"], "checked": first[1] in "xX"}
+        yield block
 
 
 def _nesting(kind: str, nodes: list[SyntaxTreeNode], depth: int) -> JsonObject:
@@ -240,17 +240,17 @@ def _words(spans: Iterable[_Span]) -> JsonObject:
     """The content of a text block; neighbours that look alike are one span."""
     merged: list[JsonObject] = []
     for text, marks, link in spans:
-        shown: JsonObject = {"text": text[:_LONGEST_TEXT]}
+        span: JsonObject = {"text": text[:_LONGEST_TEXT]}
         if marks:
-            shown["marks"] = list(marks)
+            span["marks"] = list(marks)
         if link is not None:
-            shown["link"] = link
+            span["link"] = link
         last = merged[-1] if merged else None
-        alike = last is not None and {**last, "text": ""} == {**shown, "text": ""}
+        alike = last is not None and {**last, "text": ""} == {**span, "text": ""}
         if alike and last is not None and len(last["text"]) + len(text) <= _LONGEST_TEXT:
             last["text"] += text
         elif text:
-            merged.append(shown)
+            merged.append(span)
     return {"text": merged[:_MOST_SPANS]}
 
 

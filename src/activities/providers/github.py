@@ -118,15 +118,15 @@ class GithubAdapter(TokenAdapter):
         web, place = self._web(access), _place(resource.external_id)
         if place.issue:
             url = web.url("repos", place.owner, place.name, "issues", place.issue)
-            made = _issue(place, await web.json(url))
+            entry = _issue(place, await web.json(url))
         elif place.path:
             payload = await web.json(_contents(web, place), headers={"Accept": OBJECT})
-            made = _entry(place, payload)
+            entry = _entry(place, payload)
         else:
-            made = _repository(await web.json(web.url("repos", place.owner, place.name)))
-        if made is None:
+            entry = _repository(await web.json(web.url("repos", place.owner, place.name)))
+        if entry is None:
             raise no_such_resource()
-        return made
+        return entry
 
     @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:

@@ -107,7 +107,7 @@ class GoogleDriveAdapter(TokenAdapter):
     @override
     async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
         web = self._web(access)
-        asked = {
+        query = {
             "q": _question(listing),
             "pageSize": str(listing.limit),
             "fields": f"nextPageToken,files({_FIELDS})",
@@ -115,10 +115,10 @@ class GoogleDriveAdapter(TokenAdapter):
             "includeItemsFromAllDrives": "true",
         }
         if listing.query is None:
-            asked["orderBy"] = "folder,name_natural"
+            query["orderBy"] = "folder,name_natural"
         if listing.cursor is not None:
-            asked["pageToken"] = listing.cursor
-        payload = await web.json(web.url("drive", "v3", "files"), query=asked)
+            query["pageToken"] = listing.cursor
+        payload = await web.json(web.url("drive", "v3", "files"), query=query)
         found = [_resource(one) for one in objects(payload.get("files"))]
         return ResourcePage(
             [one for one in found if one][: listing.limit], text_of(payload.get("nextPageToken"))
@@ -142,16 +142,16 @@ class GoogleDriveAdapter(TokenAdapter):
     ) -> Watched:
         """By the log of changes (Drive API, "Retrieve changes"), which is of all that is seen."""
         web = self._web(access)
-        url, everything = web.url("drive", "v3", "changes"), {"supportsAllDrives": "true"}
+        url, query = web.url("drive", "v3", "changes"), {"supportsAllDrives": "true"}
         if mark is not None:
             asked = {"pageToken": mark, "pageSize": "1", "includeItemsFromAllDrives": "true"}
             response = await web.send(
-                url, query={**everything, **asked}, accepted=(200, 400, 403, 404, 410)
+                url, query={**query, **asked}, accepted=(200, 400, 403, 404, 410)
             )
             found = json_of(response) if response.status == 200 else None
             if isinstance(found, dict) and found.get("changes") == []:
                 return Watched(text_of(found.get("newStartPageToken")) or mark, changed=False)
-        start = await web.json(f"{url}/startPageToken", query=everything)
+        start = await web.json(f"{url}/startPageToken", query=query)
         return Watched(text_of(start.get("startPageToken")))
 
     @override

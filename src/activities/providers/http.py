@@ -65,14 +65,14 @@ class HttpAdapter(Adapter):
     @override
     async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
         web = self._web(access)
-        asked = {
+        parameters = {
             "parent": listing.parent_external_id,
             "type": listing.external_type,
             "query": listing.query,
             "limit": str(listing.limit),
             "cursor": listing.cursor,
         }
-        query = {name: value for name, value in asked.items() if value is not None}
+        query = {name: value for name, value in parameters.items() if value is not None}
         payload = await web.json(web.url("resources"), query=query)
         if not isinstance(payload.get("resources"), list):
             raise ProviderProblem(ProblemKind.MALFORMED, "The server lists no `resources`.")

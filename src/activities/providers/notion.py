@@ -119,14 +119,14 @@ class NotionAdapter(TokenAdapter):
 
 
 async def _search(web: Web, listing: Listing) -> ResourcePage:
-    asked: dict[str, Any] = {"page_size": listing.limit}
+    body: dict[str, Any] = {"page_size": listing.limit}
     if listing.query:
-        asked["query"] = listing.query
+        body["query"] = listing.query
     if listing.external_type in {PAGE, DATABASE}:
-        asked["filter"] = {"property": "object", "value": listing.external_type}
+        body["filter"] = {"property": "object", "value": listing.external_type}
     if listing.cursor is not None:
-        asked["start_cursor"] = listing.cursor
-    payload = await web.json(web.url("v1", "search"), method="POST", body=asked)
+        body["start_cursor"] = listing.cursor
+    payload = await web.json(web.url("v1", "search"), method="POST", body=body)
     return _page(payload, listing, _resource)
 
 
@@ -160,7 +160,7 @@ class _Blocks:
         self._left = MAX_BLOCKS
 
     async def below(self, external_id: str, depth: int = 1) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        blocks: list[dict[str, Any]] = []
         async for page in _results(
             self._web, self._web.url("v1", "blocks", external_id, "children")
         ):
@@ -168,12 +168,12 @@ class _Blocks:
             if self._left < 0 or depth > MAX_DEPTH:
                 message = f"The page has more than {MAX_BLOCKS} blocks, or {MAX_DEPTH} levels."
                 raise ProviderProblem(ProblemKind.TOO_LARGE, message)
-            found += page
-        for block in found:
+            blocks += page
+        for block in blocks:
             inside, below = text_of(block.get("id")), block.get("type")
             if block.get("has_children") is True and inside and below not in _ELSEWHERE:
                 block["children"] = await self.below(inside, depth + 1)
-        return found
+        return blocks
 
 
 _ELSEWHERE = frozenset({"child_page", "child_database"})
@@ -182,7 +182,7 @@ _ELSEWHERE = frozenset({"child_page", "child_database"})
 
 async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[list[dict[str, Any]]]:
     """The pages of a list, one after the other. One that leads back to itself is malformed."""
-    cursor, seen = None, set[str]()
+    cursor, cursors = None, set[str]()
     while True:
         asked = {"page_size": PAGE_SIZE, **({"start_cursor": cursor} if cursor else {})}
         if method == "GET":
@@ -195,9 +195,9 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
         cursor = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
         if cursor is None:
             return
-        if cursor in seen:
+        if cursor in cursors:
             raise ProviderProblem(ProblemKind.MALFORMED, "Notion's pages lead in a circle.")
-        seen.add(cursor)
+        cursors.add(cursor)
 
 
 async def _columns(web: Web, external_id: str) -> Sequence[str]:

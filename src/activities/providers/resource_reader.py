@@ -40,20 +40,20 @@ class ProviderResources(ResourceReader):
         self._providers = providers
 
     @override
-    async def fetch(self, wanted: WantedResource, path: Path) -> FetchedResource:
+    async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
         async with self._database.transaction() as work:
             try:
                 reached = await self._providers.reach(
-                    work, wanted.workspace_id, wanted.user_id, wanted.connection_id
+                    work, request.workspace_id, request.user_id, request.connection_id
                 )
             except PlatformError as error:
                 raise SourceProblem(ErrorKind.AUTH, error.message) from error
-        named = ProviderResource.model_validate(wanted.resource)
+        named = ProviderResource.model_validate(request.resource)
         adapter, access = reached.adapter, reached.access
         try:
             resource = await in_time(adapter.describe(access, named))
-            found = await in_time(
-                adapter.download(access, resource, path, wanted.conditions), DOWNLOAD_SECONDS
+            download = await in_time(
+                adapter.download(access, resource, path, request.conditions), DOWNLOAD_SECONDS
             )
         except ProviderProblem as problem:
             kind = _KINDS.get(problem.kind, ErrorKind.FETCH)
@@ -63,8 +63,8 @@ class ProviderResources(ResourceReader):
                 final=problem.kind in _FINAL,
                 retry_after=problem.retry_after,
             ) from problem
-        format_ = format_named(found.name, found.mime_type)
-        if format_ is None and not found.unchanged:
-            message = f"The resource is no table: its type is {found.mime_type}."
+        format_ = format_named(download.name, download.mime_type)
+        if format_ is None and not download.unchanged:
+            message = f"The resource is no table: its type is {download.mime_type}."
             raise SourceProblem(ErrorKind.PARSE, message)
-        return FetchedResource(format_ or TableFormat.CSV, found.validators, found.unchanged)
+        return FetchedResource(format_ or TableFormat.CSV, download.validators, download.unchanged)

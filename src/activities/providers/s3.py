@@ -94,17 +94,17 @@ class S3Adapter(Adapter):
     async def describe(
         self, access: ProviderAccess, resource: ProviderResource
     ) -> ProviderResource:
-        path, made = checked_path(resource.external_id), None
+        path, entry = checked_path(resource.external_id), None
         if resource.external_type == "folder":
             found = await self._list(access, f"{path}/", None, 1)
             if found.records or not path:
-                made = _folder(path)
+                entry = _folder(path)
         else:
             answer = await self._request(access, path, method="HEAD")
-            made = _file(path, _headers(answer))
-        if made is None:
+            entry = _file(path, _headers(answer))
+        if entry is None:
             raise no_such_resource()
-        return made
+        return entry
 
     @override
     async def watch(

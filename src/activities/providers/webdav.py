@@ -72,9 +72,9 @@ class WebdavAdapter(Adapter):
         parent = checked_path(listing.parent_external_id)
         page = FirstNames[_Found](listing)
 
-        def take(found: _Found) -> None:
-            if found.path != parent and (parent_of(found.path) or "") == parent:
-                page.take(name_of(found.path), "folder" if found.folder else "file", found)
+        def take(child: _Found) -> None:
+            if child.path != parent and (parent_of(child.path) or "") == parent:
+                page.take(name_of(child.path), "folder" if child.folder else "file", child)
 
         await self._propfind(access, parent, 1, take)
         return page.page(lambda _, one: self._resource(access, one))

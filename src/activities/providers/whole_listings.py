@@ -36,26 +36,28 @@ class FirstNames(Generic[T]):
         self._most = listing.limit * PAGES
         self._kept: list[_Latest[T]] = []
 
-    def take(self, name: str, external_type: str, found: T) -> None:
+    def take(self, name: str, external_type: str, child: T) -> None:
         """See one child; in any order."""
         listing = self._listing
         if listing.external_type not in (None, external_type):
             return
         if listing.cursor is not None and name <= listing.cursor:
             return
-        one = _Latest(name, found)
+        one = _Latest(name, child)
         if len(self._kept) <= self._most:
             heappush(self._kept, one)
         else:
             heappushpop(self._kept, one)
 
-    def page(self, made: Callable[[str, T], ProviderResource | None]) -> ResourcePage:
+    def page(self, resource_of: Callable[[str, T], ProviderResource | None]) -> ResourcePage:
         """The page that was asked for with those ahead; a cursor is the last name of its page."""
         names, limit = sorted(self._kept, reverse=True), self._listing.limit
         pages: list[ResourcePage] = []
         for start in range(0, min(len(names), self._most), limit):
             part = names[start : start + limit]
-            resources = [one for each in part if (one := made(each.name, each.found)) is not None]
+            resources = [
+                one for each in part if (one := resource_of(each.name, each.found)) is not None
+            ]
             more = len(names) > start + limit
             pages.append(ResourcePage(resources, part[-1].name if more else None))
         first = pages[0] if pages else ResourcePage([])

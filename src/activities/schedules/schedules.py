@@ -80,20 +80,20 @@ class Schedules:
                 await self._create(wanted)
 
     async def _update(self, handle: ScheduleHandle, wanted: DesiredSchedule) -> None:
-        counted: list[PassedOver] = []
+        counts: list[PassedOver] = []
 
-        async def difference(given: ScheduleUpdateInput) -> ScheduleUpdate | None:
-            info = given.description.info
-            counted[:] = [
+        async def difference(update: ScheduleUpdateInput) -> ScheduleUpdate | None:
+            info = update.description.info
+            counts[:] = [
                 PassedOver(info.num_actions_skipped_overlap, info.num_actions_missed_catchup_window)
             ]
-            return await self._difference(given.description.schedule, wanted)
+            return await self._difference(update.description.schedule, wanted)
 
         await handle.update(difference, rpc_timeout=_TIMEOUT)
-        if counted != [wanted.passed_over]:
+        if counts != [wanted.passed_over]:
             kind = SCHEDULES[wanted.family].kind
             async with self._database.transaction() as work:
-                await set_passed_over(work, kind, wanted.subject_id, counted[0])
+                await set_passed_over(work, kind, wanted.subject_id, counts[0])
 
     async def _create(self, wanted: DesiredSchedule) -> None:
         """Make a schedule that is not there; one that will never fire again needs none.

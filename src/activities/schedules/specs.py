@@ -31,51 +31,51 @@ _OVERLAPS = {
 }
 
 
-def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
+def schedule_of(schedule: DesiredSchedule, route: Route) -> Schedule:
     """The whole schedule; a failed run never pauses it."""
     return Schedule(
         action=ScheduleActionStartWorkflow(
             route.workflow,
-            wanted.schedule_id,
-            id=wanted.schedule_id,
+            schedule.schedule_id,
+            id=schedule.schedule_id,
             task_queue=route.task_queue,
-            typed_search_attributes=attributes_of(wanted),
-            static_summary=wanted.title,
-            priority=fairness(wanted.workspace_id, wanted.family),
+            typed_search_attributes=attributes_of(schedule),
+            static_summary=schedule.title,
+            priority=fairness(schedule.workspace_id, schedule.family),
         ),
-        spec=spec_of(wanted.timing),
+        spec=spec_of(schedule.timing),
         policy=SchedulePolicy(
-            overlap=_OVERLAPS[wanted.timing.overlap],
+            overlap=_OVERLAPS[schedule.timing.overlap],
             # Temporal's own default is a year, a surprise after downtime.
-            catchup_window=timedelta(seconds=wanted.timing.catchup_seconds),
+            catchup_window=timedelta(seconds=schedule.timing.catchup_seconds),
             pause_on_failure=False,
         ),
-        state=ScheduleState(paused=wanted.paused is not None, note=note_of(wanted)),
+        state=ScheduleState(paused=schedule.paused is not None, note=note_of(schedule)),
     )
 
 
-def note_of(wanted: DesiredSchedule) -> str:
+def note_of(schedule: DesiredSchedule) -> str:
     """The note of its page for operators: whose schedule it is, and why it is paused if it is."""
-    return wanted.title if wanted.paused is None else f"{wanted.title}. {wanted.paused}"
+    return schedule.title if schedule.paused is None else f"{schedule.title}. {schedule.paused}"
 
 
-def attributes_of(wanted: DesiredSchedule) -> TypedSearchAttributes:
+def attributes_of(schedule: DesiredSchedule) -> TypedSearchAttributes:
     """The attributes by which an operator finds the schedule and its fires."""
-    facts = {"resourceId": str(wanted.subject_id)}
-    return search_attributes(str(wanted.workspace_id), facts, wanted.family)
+    facts = {"resourceId": str(schedule.subject_id)}
+    return search_attributes(str(schedule.workspace_id), facts, schedule.family)
 
 
 def spec_of(timing: Timing) -> ScheduleSpec:
     """The times it fires, read by us and not by Temporal, so that both mean the same."""
     timetable = timing.timetable
-    every = timetable.interval_seconds
+    interval = timetable.interval_seconds
     return ScheduleSpec(
         calendars=[] if timetable.cron is None else [_calendar(timetable.cron)],
         intervals=[]
-        if every is None
+        if interval is None
         else [
             ScheduleIntervalSpec(
-                every=timedelta(seconds=every),
+                every=timedelta(seconds=interval),
                 offset=timedelta(seconds=timetable.offset) if timetable.offset else None,
             )
         ],

@@ -72,63 +72,69 @@ class Fetchers:
         self._store = store
         self._connections = connections
 
-    async def access(self, work: UnitOfWork, wanted: Wanted) -> Access:
+    async def access(self, work: UnitOfWork, request: Wanted) -> Access:
         """The access to a source, with its credentials.
 
         Raises SourceProblem for a secret that is not there, or a connection that is of no use.
         """
-        if wanted.kind in HTTP_KINDS:
-            return Access(await auth_headers(work, self._keys, wanted.workspace_id, wanted.config))
-        if wanted.kind is not DataSourceKind.SQL:
+        if request.kind in HTTP_KINDS:
+            return Access(
+                await auth_headers(work, self._keys, request.workspace_id, request.config)
+            )
+        if request.kind is not DataSourceKind.SQL:
             return Access()
-        connection_id = Id(wanted.config["connectionId"])
+        connection_id = Id(request.config["connectionId"])
         try:
-            found = await find_connected(work, self._keys, wanted.workspace_id, connection_id)
+            connection = await find_connected(work, self._keys, request.workspace_id, connection_id)
         except ConnectionUseError as error:
             raise SourceProblem(ErrorKind.AUTH, error.message) from error
-        if found.provider is ProviderName.SQLITE:
-            return Access(object_key=await object_key(work, wanted.workspace_id, found.config))
-        if found.provider not in SQL_PROVIDERS:
+        if connection.provider is ProviderName.SQLITE:
+            return Access(
+                object_key=await object_key(work, request.workspace_id, connection.config)
+            )
+        if connection.provider not in SQL_PROVIDERS:
             raise SourceProblem(ErrorKind.AUTH, "The connection answers no SQL queries.")
         names = ("host", "port", "database", "user", "tls")
-        address = DatabaseAddress(found.provider, **{name: found.config[name] for name in names})
-        return Access(address=address, password=found.credentials["password"])
+        address = DatabaseAddress(
+            connection.provider, **{name: connection.config[name] for name in names}
+        )
+        return Access(address=address, password=connection.credentials["password"])
 
     async def fetch(
-        self, wanted: Wanted, access: Access, directory: Path, keep: Keep, done: Fetched
+        self, request: Wanted, access: Access, directory: Path, keep: Keep, start: Fetched
     ) -> Fetched:
-        """Fetch what is not `done` yet, page by page. Raises SourceProblem."""
-        if done.next is None:
-            return done
-        if wanted.kind in HTTP_KINDS:
-            source = self._http(wanted, access, FETCH_SECONDS)
-            return await fetch_pages(source, directory, keep, done)
+        """Fetch what `start` lacks, page by page. Raises SourceProblem."""
+        if start.next is None:
+            return start
+        if request.kind in HTTP_KINDS:
+            source = self._http(request, access, FETCH_SECONDS)
+            return await fetch_pages(source, directory, keep, start)
         path = directory / "page"
-        fetched = await self._whole(wanted, access, path)
+        fetched = await self._whole(request, access, path)
         if not fetched.unchanged:
             await keep(path, fetched)
         return fetched
 
-    async def sample(self, wanted: Wanted, access: Access, path: Path, rows: int) -> Fetched:
+    async def sample(self, request: Wanted, access: Access, path: Path, rows: int) -> Fetched:
         """Fetch the first page, or so many rows, into a file. Raises SourceProblem."""
-        if wanted.kind in HTTP_KINDS:
-            return await fetch_first_page(self._http(wanted, access, SAMPLE_SECONDS), path)
-        return await self._whole(wanted, access, path, rows)
+        if request.kind in HTTP_KINDS:
+            return await fetch_first_page(self._http(request, access, SAMPLE_SECONDS), path)
+        return await self._whole(request, access, path, rows)
 
     async def _whole(
-        self, wanted: Wanted, access: Access, path: Path, sample: int | None = None
+        self, request: Wanted, access: Access, path: Path, sample: int | None = None
     ) -> Fetched:
         """Fetch what is not divided into pages."""
         if access.object_key is not None:
             await copied(self._store, access.object_key, path)
             return Fetched(pages=1, bytes=_size(path), next=None, queried=True)
         if access.address is None:
-            return await self._resource(wanted, path)
+            return await self._resource(request, path)
         query = DatabaseQuery(
             address=access.address,
             password=access.password,
-            text=wanted.config["query"],
-            params=wanted.config["params"],
+            text=request.config["query"],
+            params=request.config["params"],
             seconds=STATEMENT_SECONDS if sample is None else SAMPLE_SECONDS,
             max_rows=sample or MAX_ROWS,
             max_bytes=MAX_FETCH_BYTES,
@@ -138,26 +144,26 @@ class Fetchers:
         rows = await fetch_rows(self._outbound, query, path, seconds)
         return Fetched(pages=1, bytes=_size(path), rows=rows, next=None)
 
-    def _http(self, wanted: Wanted, access: Access, seconds: float) -> HttpSource:
+    def _http(self, request: Wanted, access: Access, seconds: float) -> HttpSource:
         return HttpSource(
             self._outbound,
-            wanted.kind,
-            wanted.config,
+            request.kind,
+            request.config,
             access.headers,
-            wanted.keys,
-            wanted.conditions,
+            request.keys,
+            request.conditions,
             seconds,
         )
 
-    async def _resource(self, wanted: Wanted, path: Path) -> Fetched:
+    async def _resource(self, request: Wanted, path: Path) -> Fetched:
         if self._connections is None:
             raise SourceProblem(ErrorKind.AUTH, "The connection is gone. Name another one.")
         resource = WantedResource(
-            wanted.workspace_id,
-            wanted.user_id,
-            Id(wanted.config["connectionId"]),
-            wanted.config["resource"],
-            wanted.conditions,
+            request.workspace_id,
+            request.user_id,
+            Id(request.config["connectionId"]),
+            request.config["resource"],
+            request.conditions,
         )
         found = await self._connections.fetch(resource, path)
         if found.unchanged:

@@ -102,20 +102,20 @@ class HttpSource:
 
 
 async def fetch_pages(
-    source: HttpSource, directory: Path, keep: Keep, done: Fetched | None = None
+    source: HttpSource, directory: Path, keep: Keep, start: Fetched | None = None
 ) -> Fetched:
-    """Fetch the pages that are not `done` yet. Raises SourceProblem."""
-    state = done or Fetched()
-    asked = first_page(source.config) if state.next == {} else state.next
-    while asked is not None and state.pages < source.most:
+    """Fetch the pages that `start` lacks. Raises SourceProblem."""
+    state = start or Fetched()
+    page = first_page(source.config) if state.next == {} else state.next
+    while page is not None and state.pages < source.most:
         path = directory / f"page-{state.pages}"
-        response = await _fetch(source, state, asked, path)
+        response = await _fetch(source, state, page, path)
         if response.status == NOT_MODIFIED:
             return Fetched(next=None, unchanged=True)
-        state = await _after(source, state, asked, response, path)
-        asked = state.next
+        state = await _after(source, state, page, response, path)
+        page = state.next
         await keep(path, state)
-    if asked is not None and state.pages >= MAX_PAGES:
+    if page is not None and state.pages >= MAX_PAGES:
         message = f"The source has more than {MAX_PAGES:,} pages. Ask for larger ones."
         raise SourceProblem(ErrorKind.TOO_LARGE, message)
     return state
@@ -128,28 +128,28 @@ async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
 
 
 async def _after(
-    source: HttpSource, state: Fetched, asked: JsonObject, response: OutboundResponse, path: Path
+    source: HttpSource, state: Fetched, page: JsonObject, response: OutboundResponse, path: Path
 ) -> Fetched:
     """The part of the source that has been fetched with this page."""
-    following, found, digest = None, PageFound(0, None), ""
+    following, content, digest = None, PageFound(0, None), ""
     if source.paginated:
-        found = await _found(source, path)
+        content = await _found(source, path)
         digest = await asyncio.to_thread(_digest, path)
-        following = next_page(source.config, asked, response, found)
+        following = next_page(source.config, page, response, content)
         _check_progress(
-            state, asked, following, repeated=bool(found.rows) and digest == state.digest
+            state, page, following, repeated=bool(content.rows) and digest == state.digest
         )
-        _check_page(state, found)
+        _check_page(state, content)
     number = state.pages + 1
     return Fetched(
         pages=number,
         bytes=state.bytes + response.bytes_received,
-        rows=state.rows + found.rows,
+        rows=state.rows + content.rows,
         next=following,
         # Compared with what was asked for a power of two ago, every circle shows (R. P. Brent).
-        mark=asked if number & state.pages == 0 else state.mark,
+        mark=page if number & state.pages == 0 else state.mark,
         digest=digest,
-        keys=found.columns if state.pages == 0 else state.keys,
+        keys=content.columns if state.pages == 0 else state.keys,
         charset=response.charset if state.pages == 0 else state.charset,
         format=await _format(source, response, path) if state.pages == 0 else state.format,
         validators=_validators(response) if number == 1 and following is None else {},
@@ -193,12 +193,12 @@ def _check_page(state: Fetched, found: PageFound) -> None:
 
 
 async def _fetch(
-    source: HttpSource, state: Fetched, asked: JsonObject, path: Path
+    source: HttpSource, state: Fetched, page: JsonObject, path: Path
 ) -> OutboundResponse:
     conditions = source.conditions if state.pages == 0 else {}
     headers = {**source.auth, **conditions}
-    query = asked.get("query", {})
-    request = request_of(source.config, headers, source.seconds, asked.get("url"), query)
+    query = page.get("query", {})
+    request = request_of(source.config, headers, source.seconds, page.get("url"), query)
     with path.open("wb") as file:
         try:
             response = await source.outbound.send(request, _sink(file))

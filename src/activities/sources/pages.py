@@ -38,7 +38,7 @@ def first_page(config: JsonObject) -> JsonObject:
 
 
 def next_page(
-    config: JsonObject, asked: JsonObject, response: OutboundResponse, found: PageFound
+    config: JsonObject, page: JsonObject, response: OutboundResponse, content: PageFound
 ) -> JsonObject | None:
     """The parameters that ask for the next page; None after the last one.
 
@@ -47,11 +47,11 @@ def next_page(
     pagination = config.get("pagination") or {"type": "none"}
     param, size = pagination.get("param"), pagination.get("pageSize")
     match pagination["type"]:
-        case "page" | "offset" if found.rows and (size is None or found.rows >= size):
-            step = 1 if pagination["type"] == "page" else size or found.rows
-            return {"query": {param: str(_number(asked, param) + step)}}
-        case "cursor" if found.cursor not in (None, "", False):
-            return {"query": {param: str(found.cursor)}}
+        case "page" | "offset" if content.rows and (size is None or content.rows >= size):
+            step = 1 if pagination["type"] == "page" else size or content.rows
+            return {"query": {param: str(_number(page, param) + step)}}
+        case "cursor" if content.cursor not in (None, "", False):
+            return {"query": {param: str(content.cursor)}}
         case "link_header":
             url = linked(response.headers.get("link", ""), "next", response.final_url)
             return None if url is None else {"url": _on_origin(url, config["url"])}

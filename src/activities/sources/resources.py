@@ -38,6 +38,6 @@ class FetchedResource:
 class ResourceReader(Protocol):
     """Reads resources of every provider that connections can be made to."""
 
-    async def fetch(self, wanted: WantedResource, path: Path) -> FetchedResource:
+    async def fetch(self, request: WantedResource, path: Path) -> FetchedResource:
         """Write a resource to a file. Raises SourceProblem, also for a connection that is gone."""
         ...

@@ -54,12 +54,12 @@ class Access:
     starts_run: bool = False
     heavy: bool = False
 
-    def lacking(self, held: frozenset[Scope]) -> str | None:
+    def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""
-        missing = [scope for scope in self.scopes if scope not in held]
+        missing = [scope for scope in self.scopes if scope not in grants]
         if missing:
             return " and ".join(missing)
-        if self.any_scope and held.isdisjoint(self.any_scope):
+        if self.any_scope and grants.isdisjoint(self.any_scope):
             return " or ".join(self.any_scope)
         return None
 

@@ -17,10 +17,10 @@ _MAX_PARAMETERS = 50
 
 def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]:
     """The parameters of the query; unknown, repeated and malformed ones are refused."""
-    given = _read_query(query_string) if query_string else {}
+    query = _read_query(query_string) if query_string else {}
     details: list[Detail] = []
     arguments: dict[str, Any] = {}
-    for wire, text in given.items():
+    for wire, text in query.items():
         parameter = operation.query.get(wire)
         if parameter is None and wire == "workspaceId" and operation.chooses_workspace:
             continue
@@ -34,7 +34,7 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
     details.extend(
         Detail(wire, "This query parameter is required.")
         for wire, parameter in operation.query.items()
-        if parameter.required and wire not in given
+        if parameter.required and wire not in query
     )
     if details:
         raise refusal(details)
@@ -51,14 +51,14 @@ def _read_query(query_string: bytes) -> dict[str, str]:
         )
     except ValueError:
         raise ValidationError("The query string is not readable UTF-8 text.") from None
-    given: dict[str, str] = {}
+    query: dict[str, str] = {}
     for name, value in pairs:
-        if name in given:
+        if name in query:
             raise ValidationError.at(name[:100], "Give this query parameter once.")
         if "\x00" in value or "\x00" in name:
             raise ValidationError.at(name.replace("\x00", "")[:100], "NUL is not text.")
-        given[name] = value
-    return given
+        query[name] = value
+    return query
 
 
 def body_argument(

@@ -53,7 +53,7 @@ class PacedReceive:
 
     async def __call__(self) -> Message:
         loop = asyncio.get_running_loop()
-        started = loop.time()
+        start = loop.time()
         try:
             async with asyncio.timeout(self._left):
                 message = await self._receive()
@@ -62,7 +62,7 @@ class PacedReceive:
                 f"The body arrives at less than {self._rate:g} bytes a second; send it again."
             ) from None
         earned = len(message.get("body", b"")) / self._rate
-        self._left = min(self._seconds, self._left - (loop.time() - started) + earned)
+        self._left = min(self._seconds, self._left - (loop.time() - start) + earned)
         return message
 
 
@@ -76,17 +76,17 @@ async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = F
         return Body(refusal=refusal)
     if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
         return NO_BODY
-    sent = await _collect(receive, limit)
-    if sent is None:
+    content = await _collect(receive, limit)
+    if content is None:
         await _discard(receive)
         return Body(refusal=too_large(limit))
-    if sent and not raw and not is_json(headers.get(b"content-type", b"")):
+    if content and not raw and not is_json(headers.get(b"content-type", b"")):
         return Body(
             refusal=UnsupportedMediaTypeError(
                 "Send the body as JSON, with Content-Type: application/json."
             )
         )
-    return Body(sent)
+    return Body(content)
 
 
 def announced_body(scope: Scope, limit: int) -> Body:
@@ -129,14 +129,14 @@ async def _discard(receive: Receive) -> None:
 
     Many clients do not read while they send, and would miss the refusal when the connection closes.
     """
-    left = _DISCARDED_BYTES
+    remaining = _DISCARDED_BYTES
     with suppress(TimeoutError, RequestTimeoutError):
         async with asyncio.timeout(_DISCARDING_SECONDS):
-            while left > 0:
+            while remaining > 0:
                 message = await receive()
                 if not message.get("more_body", False):
                     return
-                left -= len(message["body"])
+                remaining -= len(message["body"])
 
 
 def is_json(content_type: bytes) -> bool:

@@ -34,11 +34,11 @@ def check_echoes(
     if not echoed:
         return
     assert isinstance(result, Data)
-    stored = {
+    answer = {
         "id": request.path_params[operation.parameters[-1]],
         "kind": getattr(result.data, "kind", None),
     }
     for key, value in echoed.items():
         given = value.lower() if key == "id" and isinstance(value, str) else value
-        if given != stored[key]:
+        if given != answer[key]:
             raise ValidationError.at(key, "It cannot be changed; leave it out.")

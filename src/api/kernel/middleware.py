@@ -38,19 +38,19 @@ class RequestContext:
             return
         request_id = _given_id(scope) or new_request_id()
         structlog.contextvars.bind_contextvars(request_id=request_id.decode())
-        started = False
+        has_started = False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal started
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                started = True
+                has_started = True
                 message["headers"] = complete(message["headers"], request_id)
             await send(message)
 
         try:
             await self._app(scope, receive, send_with_headers)
         except Exception as error:
-            if started:
+            if has_started:
                 raise
             await error_response(as_refusal(error))(scope, receive, send_with_headers)
 

@@ -63,14 +63,14 @@ class FileForm:
     async def file(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The bytes of the file. Raises ValidationError for a body that is no such form."""
         head = b""
-        opened = False
+        has_opening = False
         async for chunk in body:
             head += chunk
-            if not opened and len(head) < len(self._opening):
+            if not has_opening and len(head) < len(self._opening):
                 continue
-            if not opened and not head.startswith(self._opening):
+            if not has_opening and not head.startswith(self._opening):
                 raise _broken("The form does not begin with its boundary.")
-            opened = True
+            has_opening = True
             for piece in self._read(head):
                 yield piece
             head = b""

@@ -62,27 +62,29 @@ class Neighbours:
 
     def of(self, method: str, path: str) -> list[str]:
         """At most three paths with their methods, the nearest first; none when nothing is alike."""
-        segments = [one for one in path.split("/") if one]
+        segments = [segment for segment in path.split("/") if segment]
         if len(segments) > _MOST_SEGMENTS:
             return []
-        found = (alike for one in reversed(segments) if (alike := self._alike(one)))
+        found = (alike for segment in reversed(segments) if (alike := self._alike(segment)))
         near: list[tuple[float, bool, _Template]] = []
         for alike in islice(found, _MOST_WORDS):
             near = self._nearest(method, segments, alike)
             if near[0][0] < _FAR:
                 break
-        return [str(one) for _, _, one in near[:MOST]]
+        return [str(template) for _, _, template in near[:MOST]]
 
     def taking(self, method: str, path: str) -> str | None:
         """The path that has the method and is hardly another one; None where there is none."""
-        segments = [one for one in path.split("/") if one]
+        segments = [segment for segment in path.split("/") if segment]
         if not segments or len(segments) > _MOST_SEGMENTS or len(segments[-1]) > _LONGEST_WORD:
             return None
         word = segments[-1]
         close = get_close_matches(word, self._words, MOST, _ALIKE)
         alike = {(word, other): _SIMILAR for other in close} | {(word, word): 0}
         near = self._nearest(method, segments, alike)
-        costs = (one.path for cost, lacks, one in near if cost < _OTHER_WORD and not lacks)
+        costs = (
+            template.path for cost, lacks, template in near if cost < _OTHER_WORD and not lacks
+        )
         return next(costs, None)
 
     def _nearest(

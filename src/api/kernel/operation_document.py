@@ -48,7 +48,7 @@ def documented_responses(
     refusals: dict[int, dict[str, type[PlatformError]]] = {}
     for refusal in (*_refusals(operation), *errors):
         refusals.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
-    found: dict[int | str, dict[str, Any]] = {
+    responses: dict[int | str, dict[str, Any]] = {
         status: {
             "description": ", ".join(sorted(by_code)),
             "headers": of_refusals([by_code[code] for code in sorted(by_code)]),
@@ -57,14 +57,14 @@ def documented_responses(
         for status, by_code in sorted(refusals.items())
     }
     if operation.result is None:
-        found[operation.status] = {"content": {media_type: {}}}
+        responses[operation.status] = {"content": {media_type: {}}}
     for status in statuses:
         same = operation.result is not None and media_type in _ERROR and not operation.access.raw
         if same:
-            found[status] = {"description": "Done before"}
+            responses[status] = {"description": "Done before"}
         else:
-            found[status] = {"content": {} if status == 304 else {media_type: {}}}
-    return found
+            responses[status] = {"content": {} if status == 304 else {media_type: {}}}
+    return responses
 
 
 def documented_request(operation: Operation) -> dict[str, Any]:

@@ -68,7 +68,7 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
 
 async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Response | None:
     """The answer of a request, counted and logged; None for a client that is gone."""
-    started = time.perf_counter()
+    start = time.perf_counter()
     services: Services = scope["app"].state.services
     settings = services.settings
     paced = PacedReceive(receive, settings.receive_rate, settings.receive_seconds)
@@ -85,8 +85,8 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
-        _log(request, response.status_code, started)
-    seconds = time.perf_counter() - started
+        _log(request, response.status_code, start)
+    seconds = time.perf_counter() - start
     services.metrics.observe(operation.name, response.status_code, seconds)
     return response
 
@@ -228,7 +228,7 @@ class _Pipeline:
     async def _deferred(self, deferred: Deferred) -> Response:
         """The answer of a job, waited for outside of any transaction."""
         try:
-            found = await wait_for_answer(
+            answer = await wait_for_answer(
                 self.request.services.database, deferred, self.request.is_disconnected
             )
         except InProgressError:
@@ -236,7 +236,7 @@ class _Pipeline:
         except PlatformError as refusal:
             await keep(self.request, error_response(refusal) if is_kept(refusal) else None)
             raise
-        response = self._encoded(found)
+        response = self._encoded(answer)
         assert isinstance(response, Response)
         await keep(self.request, response)
         return response

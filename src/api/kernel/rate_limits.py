@@ -65,18 +65,18 @@ class RateLimit:
         if self._per_second <= 0:
             return None
         now = self._clock()
-        left, since = self._buckets.pop(name, (float(self._burst), now))
-        left = min(self._burst, left + (now - since) * self._per_second)
-        allowed = left >= 1
+        tokens, since = self._buckets.pop(name, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - since) * self._per_second)
+        allowed = tokens >= 1
         if allowed:
-            left -= 1
-        self._buckets[name] = (left, now)
+            tokens -= 1
+        self._buckets[name] = (tokens, now)
         if len(self._buckets) > self._names:
             self._buckets.popitem(last=False)
-        reset = math.ceil((self._burst - left) / self._per_second)
-        quota = Quota(self._burst, int(left), reset)
+        reset = math.ceil((self._burst - tokens) / self._per_second)
+        quota = Quota(self._burst, int(tokens), reset)
         if not allowed:
-            raise TooOftenError(quota, (1 - left) / self._per_second)
+            raise TooOftenError(quota, (1 - tokens) / self._per_second)
         return quota
 
 

@@ -69,14 +69,14 @@ class RequestLogWriter:
         while queued or self._used_keys:
             batch = [self._entries.popleft() for _ in range(min(_BATCH, queued))]
             queued -= len(batch)
-            used, self._used_keys = self._used_keys, {}
+            used_keys, self._used_keys = self._used_keys, {}
             try:
                 async with self._database.transaction() as work:
                     await append_entries(work, batch)
-                    await mark_keys_used(work, used)
+                    await mark_keys_used(work, used_keys)
             except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
                 self._entries.extendleft(reversed(batch))
-                self._used_keys = {**used, **self._used_keys}
+                self._used_keys = {**used_keys, **self._used_keys}
                 _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
                 return
             except exc.DBAPIError as error:

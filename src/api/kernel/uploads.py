@@ -84,8 +84,8 @@ async def _store(request: ApiRequest, key: str, limit: int) -> Content:
 async def _chunks(receive: Receive, limit: int) -> AsyncIterator[bytes]:
     """The body in chunks. Raises PayloadTooLargeError, RequestTimeoutError and ClientGoneError."""
     size = 0
-    more = True
-    while more:
+    has_more = True
+    while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
@@ -93,7 +93,7 @@ async def _chunks(receive: Receive, limit: int) -> AsyncIterator[bytes]:
         size += len(chunk)
         if size > limit:
             raise too_large(limit)
-        more = message.get("more_body", False)
+        has_more = message.get("more_body", False)
         if chunk:
             yield chunk
 

@@ -50,13 +50,13 @@ def documentation(document: Mapping[str, Any]) -> dict[str, Prepared]:
     """Every page and file of the documentation, by its path below `/docs/`."""
     schemas = document["components"]["schemas"]
     sections = Reference(schemas).sections()
-    made = {
+    files = {
         path: Prepared.of(page.encode(), _HTML, _PLAIN)
         for path, page in pages(schemas, sections).items()
     }
     operations = frame("Operations", _HEAD, _OPERATIONS, sections, "operations")
     script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-    return made | {
+    return files | {
         "operations": Prepared.of(operations.encode(), _HTML, _WITH_SCRIPTS),
         "initialize.js": Prepared.of(_INITIALIZE.encode(), script, _KEPT),
         "swagger-ui-bundle.js": Prepared.of(_file("swagger-ui-bundle.js"), script, _KEPT),

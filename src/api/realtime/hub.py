@@ -1,8 +1,8 @@
 """The hub of a process: reads the logs that its clients follow, and sends each what it may see.
 
-Any number of processes do so side by side. NOTIFY says which log has grown, and looks
-at all of its logs once a second, because a notification may be lost. Every log is read once for all
-clients of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
+Any number of processes do so side by side. NOTIFY names the log that grew. The hub also reads
+all logs once a second, because a notification may be lost. Every log is read once for all clients
+of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ MOST_OF_ONE_USER = 200
 _ALL_TYPES = frozenset(one.value for one in EventType)
 
 
-class Room:
+class WorkspaceFeeds:
     """The feeds of one workspace, and up to where its log was read for them."""
 
     def __init__(self, workspace_id: Id) -> None:
@@ -55,7 +55,7 @@ class Hub:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._rooms: dict[Id, Room] = {}
+        self._workspaces: dict[Id, WorkspaceFeeds] = {}
         self._of_user: defaultdict[Id, int] = defaultdict(int)
         self._due: set[Id] = set()
         self._woken = asyncio.Event()
@@ -75,7 +75,7 @@ class Hub:
 
     def wake(self, workspace_ids: Iterable[Id]) -> None:
         """Look at these logs, as far as they have readers."""
-        due = [one for one in workspace_ids if one in self._rooms]
+        due = [one for one in workspace_ids if one in self._workspaces]
         if due:
             self._due.update(due)
             self._woken.set()
@@ -95,21 +95,25 @@ class Hub:
     def present(self) -> frozenset[tuple[Id, Id]]:
         """The workspaces and users of all feeds."""
         return frozenset(
-            (id_, user_id) for id_, room in self._rooms.items() for user_id in room.user_ids
+            (id_, user_id)
+            for id_, workspace in self._workspaces.items()
+            for user_id in workspace.user_ids
         )
 
     def feeds_of(self, workspace_id: Id) -> Collection[Feed]:
         """The live feeds of a workspace."""
-        room = self._rooms.get(workspace_id)
-        return [] if room is None else [feed for feed in room.feeds if feed.live]
+        workspace = self._workspaces.get(workspace_id)
+        return [] if workspace is None else [feed for feed in workspace.feeds if feed.live]
 
     @contextmanager
     def serving(self, feed: Feed) -> Iterator[None]:
         """Count a feed among the feeds that are served. Raises the errors of `check`."""
         user_id = feed.viewer.user_id
         self.check(user_id)
-        room = self._rooms.setdefault(feed.workspace_id, Room(feed.workspace_id))
-        room.feeds.add(feed)
+        workspace = self._workspaces.setdefault(
+            feed.workspace_id, WorkspaceFeeds(feed.workspace_id)
+        )
+        workspace.feeds.add(feed)
         self._of_user[user_id] += 1
         self.count += 1
         try:
@@ -120,37 +124,37 @@ class Hub:
             self._of_user[user_id] -= 1
             if not self._of_user[user_id]:
                 del self._of_user[user_id]
-            room.feeds.discard(feed)
-            if not room.feeds and self._rooms.get(feed.workspace_id) is room:
-                del self._rooms[feed.workspace_id]
+            workspace.feeds.discard(feed)
+            if not workspace.feeds and self._workspaces.get(feed.workspace_id) is workspace:
+                del self._workspaces[feed.workspace_id]
 
     async def catch_up(self, feed: Feed, since: int | None) -> None:
         """Send what the log holds behind `since`, then let the feed live; None begins now."""
-        room = self._rooms[feed.workspace_id]
-        begun = False
+        workspace = self._workspaces[feed.workspace_id]
+        has_begun = False
         while not feed.live and feed.lasts():
             async with self._database.reading() as work:
                 until = await head(work, feed.workspace_id)
                 # Asked after the head: later changes of it are events behind the head.
-                await self._judge(work, feed.workspace_id, [feed])
+                await self._refresh_roles(work, feed.workspace_id, [feed])
                 if not feed.lasts():
                     return
-                if not begun:
-                    feed.position, begun = until if since is None else min(since, until), True
+                if not has_begun:
+                    feed.position, has_begun = until if since is None else min(since, until), True
                     await feed.send([_ready(feed)])
                 part = await self._behind(work, feed, until)
-            await feed.send(Message.event(one) for one in part.seen_by(feed.viewer))
+            await feed.send(Message.event(event) for event in part.seen_by(feed.viewer))
             feed.position = part.until
             if part.until == until:
-                self._let_live(room, feed)
+                self._go_live(workspace, feed)
 
-    def _let_live(self, room: Room, feed: Feed) -> None:
+    def _go_live(self, workspace: WorkspaceFeeds, feed: Feed) -> None:
         """Let a feed live, unless the hub has come further than it; nothing is awaited here."""
-        if room.position is None:
-            room.position = feed.position
-        feed.live = room.position <= feed.position
+        if workspace.position is None:
+            workspace.position = feed.position
+        feed.live = workspace.position <= feed.position
         if feed.live:
-            self.wake([room.workspace_id])
+            self.wake([workspace.workspace_id])
             self.presence_due.set()
 
     async def _behind(self, work: UnitOfWork, feed: Feed, until: int) -> Part:
@@ -165,7 +169,9 @@ class Hub:
             user_ids=[feed.viewer.user_id],
         )
 
-    async def _judge(self, work: UnitOfWork, workspace_id: Id, feeds: Collection[Feed]) -> None:
+    async def _refresh_roles(
+        self, work: UnitOfWork, workspace_id: Id, feeds: Collection[Feed]
+    ) -> None:
         """Give feeds the roles their members have now, and end the feeds of members without one."""
         user_ids = {feed.viewer.user_id for feed in feeds}
         roles = await roles_in(work, workspace_id, user_ids)
@@ -184,21 +190,21 @@ class Hub:
             everywhere = self._all or not self._woken.is_set()
             self._woken.clear()
             self._all = False
-            due, self._due = self._due & self._rooms.keys(), set()
-            self._end_what_is_over(everywhere=everywhere)
+            due, self._due = self._due & self._workspaces.keys(), set()
+            self._end_expired_feeds(everywhere=everywhere)
             try:
-                if self._rooms and (due or everywhere):
+                if self._workspaces and (due or everywhere):
                     await self._read_logs(None if everywhere else due)
             except Exception as error:  # noqa: BLE001  # the next look may go well
                 log.warning("feeds_not_read", **describe(error))
                 await asyncio.sleep(POLL_SECONDS)
                 self.wake_all()
 
-    def _end_what_is_over(self, *, everywhere: bool) -> None:
+    def _end_expired_feeds(self, *, everywhere: bool) -> None:
         if not everywhere:
             return
         now = utc_now()
-        for feed in [feed for room in self._rooms.values() for feed in room.feeds]:
+        for feed in [feed for workspace in self._workspaces.values() for feed in workspace.feeds]:
             if self.closing:
                 feed.end(End.RESTART)
             elif feed.until <= now:
@@ -206,53 +212,57 @@ class Hub:
 
     async def _read_logs(self, due: Collection[Id] | None) -> None:
         """Read the logs of these workspaces, or of all that have grown, and send what is new."""
-        rooms = {id_: room for id_, room in self._rooms.items() if room.position is not None}
+        workspaces = {
+            id_: workspace
+            for id_, workspace in self._workspaces.items()
+            if workspace.position is not None
+        }
         async with self._database.reading() as work:
-            wholes = await heads(work, rooms if due is None else due & rooms.keys())
+            wholes = await heads(work, workspaces if due is None else due & workspaces.keys())
             if due is None:
-                due = await self._grown(work, rooms, wholes)
+                due = await self._grown(work, workspaces, wholes)
             for id_, until in wholes.items():
                 if id_ in due:
-                    await self._advance(work, rooms[id_], until)
+                    await self._advance(work, workspaces[id_], until)
                 else:
-                    rooms[id_].position = max(rooms[id_].position or 0, until)
+                    workspaces[id_].position = max(workspaces[id_].position or 0, until)
 
     async def _grown(
-        self, work: UnitOfWork, rooms: Mapping[Id, Room], wholes: Mapping[Id, int]
+        self, work: UnitOfWork, workspaces: Mapping[Id, WorkspaceFeeds], wholes: Mapping[Id, int]
     ) -> Collection[Id]:
         """The workspaces among these whose logs hold more than was read."""
-        least = min((room.position or 0 for room in rooms.values()), default=0)
-        return await grown_since(work, rooms, least, max(wholes.values(), default=0))
+        least = min((workspace.position or 0 for workspace in workspaces.values()), default=0)
+        return await grown_since(work, workspaces, least, max(wholes.values(), default=0))
 
-    async def _advance(self, work: UnitOfWork, room: Room, until: int) -> None:
-        """Read the log of a room up to `until` and send it."""
-        assert room.position is not None
-        while room.position < until:
+    async def _advance(self, work: UnitOfWork, workspace: WorkspaceFeeds, until: int) -> None:
+        """Read the log of a workspace up to `until` and send it."""
+        assert workspace.position is not None
+        while workspace.position < until:
             part = await read_part(
                 work,
-                room.workspace_id,
-                room.position,
+                workspace.workspace_id,
+                workspace.position,
                 until,
                 types=_ALL_TYPES,
-                user_ids=room.user_ids,
+                user_ids=workspace.user_ids,
             )
             if any(one.type in MEMBERSHIP for one in part.events):
-                await self._judge(work, room.workspace_id, list(room.feeds))
-            room.position = part.until
-            _deliver(room, part)
+                await self._refresh_roles(work, workspace.workspace_id, list(workspace.feeds))
+            workspace.position = part.until
+            _deliver(workspace, part)
 
 
-def _deliver(room: Room, part: Part) -> None:
-    """Send each live feed of a room what its reader sees; nothing is awaited here."""
-    messages = {one.seq: Message.event(one) for one in part.events}
+def _deliver(workspace: WorkspaceFeeds, part: Part) -> None:
+    """Send each live feed of a workspace what its reader sees; nothing is awaited here."""
+    messages = {event.seq: Message.event(event) for event in part.events}
     decided: dict[tuple[Id, str], list[tuple[int, Message]]] = {}
-    for feed in list(room.feeds):
+    for feed in list(workspace.feeds):
         if not feed.live:
             continue
         viewer = feed.viewer
         key = viewer.user_id, viewer.role
         if key not in decided:
-            decided[key] = [(one.seq, messages[one.seq]) for one in part.seen_by(viewer)]
+            decided[key] = [(event.seq, messages[event.seq]) for event in part.seen_by(viewer)]
         after, feed.position = feed.position, max(feed.position, part.until)
         seen = [message for seq, message in decided[key] if seq > after]
         if seen:

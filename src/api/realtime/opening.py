@@ -35,14 +35,14 @@ async def open_feed(database: Database, hub: Hub, ticket: str, kind: type[F]) ->
     `Hub.check` raises.
     """
     async with database.transaction() as work:
-        used = await redeem(work, ticket)
-        roles = await roles_in(work, used.workspace_id, [used.user_id])
+        connection = await redeem(work, ticket)
+        roles = await roles_in(work, connection.workspace_id, [connection.user_id])
         now: datetime = work.now
-    role = roles.get(used.user_id)
-    if role is None or used.session_expires_at <= now:
+    role = roles.get(connection.user_id)
+    if role is None or connection.session_expires_at <= now:
         raise UnusableTicketError
-    hub.check(used.user_id)
-    return kind(used.workspace_id, used.user_id, role, used.session_expires_at)
+    hub.check(connection.user_id)
+    return kind(connection.workspace_id, connection.user_id, role, connection.session_expires_at)
 
 
 async def serve_socket(scope: Scope, receive: Receive, send: Send) -> None:

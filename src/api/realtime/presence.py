@@ -47,14 +47,16 @@ class Presence:
 
     async def _turn(self) -> None:
         here = self._hub.present()
-        changed = {place for place, _ in here ^ self._reported}
+        changed_places = {place for place, _ in here ^ self._reported}
         places = {place for place, _ in here}
         if here or self._reported:
             async with self._database.transaction() as work:
                 await report_presence(work, self._process_id, here)
                 present = await present_in(work, places)
             self._reported = here
-            self._database.notify_readers({f"{self._hub.PRESENCE}{place}" for place in changed})
+            self._database.notify_readers(
+                {f"{self._hub.PRESENCE}{place}" for place in changed_places}
+            )
             self._publish(present)
 
     def _publish(self, present: Mapping[Id, Collection[Id]]) -> None:

@@ -15,15 +15,17 @@ _NULL: Schema = {"type": "null"}
 def describe_answers(document: dict[str, Any]) -> None:
     """Give answers shapes of their own where bodies may have a null."""
     schemas: dict[str, Schema] = document["components"]["schemas"]
-    operations = [one for methods in document["paths"].values() for one in methods.values()]
-    sent = reached(schemas, _named(operations, "requestBody"))
-    answered = reached(schemas, _named(operations, "responses"))
-    own = _with_nulls({name: schemas[name] for name in answered & sent})
+    operations = [
+        operation for methods in document["paths"].values() for operation in methods.values()
+    ]
+    inputs = reached(schemas, _named(operations, "requestBody"))
+    outputs = reached(schemas, _named(operations, "responses"))
+    own = _with_nulls({name: schemas[name] for name in outputs & inputs})
 
     def renamed(name: str) -> str:
         return f"{name}Answer" if name in own else name
 
-    for name in answered - sent:
+    for name in outputs - inputs:
         schemas[name] = _renamed(schemas[name], renamed)
     for name in own:
         schemas[renamed(name)] = _answer(schemas[name], renamed)
@@ -38,7 +40,7 @@ def _named(operations: list[Any], part: str) -> Iterator[str]:
 
 def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
     """The schemas in which a key may be null, and all that consist of them."""
-    found = {
+    names = {
         name
         for name, schema in schemas.items()
         if any(_may_be_null(one) for one in schema.get("properties", {}).values())
@@ -46,10 +48,10 @@ def _with_nulls(schemas: dict[str, Schema]) -> set[str]:
     while more := {
         name
         for name, schema in schemas.items()
-        if name not in found and not found.isdisjoint(references(schema))
+        if name not in names and not names.isdisjoint(references(schema))
     }:
-        found |= more
-    return found
+        names |= more
+    return names
 
 
 def _may_be_null(schema: Schema) -> bool:
@@ -57,17 +59,17 @@ def _may_be_null(schema: Schema) -> bool:
 
 
 def _answer(schema: Schema, renamed: Callable[[str], str]) -> Schema:
-    whole = {key: one for key, one in schema.items() if key != "examples"}
-    found: Schema = _renamed(whole, renamed)
-    if "title" in found:
-        found["title"] = renamed(found["title"])
-    if "properties" in found:
-        found["properties"] = {
-            key: _without_null(one)
-            for key, one in found["properties"].items()
-            if one.get("type") != "null"
+    whole = {key: part for key, part in schema.items() if key != "examples"}
+    answer: Schema = _renamed(whole, renamed)
+    if "title" in answer:
+        answer["title"] = renamed(answer["title"])
+    if "properties" in answer:
+        answer["properties"] = {
+            key: _without_null(part)
+            for key, part in answer["properties"].items()
+            if part.get("type") != "null"
         }
-    return found
+    return answer
 
 
 def _without_null(schema: Schema) -> Schema:

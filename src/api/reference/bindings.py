@@ -52,41 +52,41 @@ class WithBindings:
         return {"anyOf": [*options, ref("Binding")], **outer}
 
     def _inside(self, schema: Schema, fixed: Collection[str] = ()) -> Schema:
-        found = dict(schema)
-        if "$ref" in found:
-            found["$ref"] = PREFIX + self.component(found["$ref"].removeprefix(PREFIX))
+        copy = dict(schema)
+        if "$ref" in copy:
+            copy["$ref"] = PREFIX + self.component(copy["$ref"].removeprefix(PREFIX))
         for key in ("anyOf", "oneOf"):
-            if key in found:
-                found[key] = [self._inside(one) for one in found[key]]
-        if "discriminator" in found:
-            mapping = found["discriminator"]["mapping"]
+            if key in copy:
+                copy[key] = [self._inside(part) for part in copy[key]]
+        if "discriminator" in copy:
+            mapping = copy["discriminator"]["mapping"]
             targets = {
                 value: PREFIX + self.component(target.removeprefix(PREFIX))
                 for value, target in mapping.items()
             }
-            found["discriminator"] = {**found["discriminator"], "mapping": targets}
-        if "items" in found:
-            found["items"] = self._value(found["items"])
-        if isinstance(found.get("additionalProperties"), dict):
-            found["additionalProperties"] = self._value(found["additionalProperties"])
-        if "patternProperties" in found:
-            patterns = found["patternProperties"].items()
-            found["patternProperties"] = {key: self._value(one) for key, one in patterns}
-        if "properties" in found:
-            found["properties"] = {
-                key: self._fixed_part(one) if key in fixed else self._value(one)
-                for key, one in found["properties"].items()
+            copy["discriminator"] = {**copy["discriminator"], "mapping": targets}
+        if "items" in copy:
+            copy["items"] = self._value(copy["items"])
+        if isinstance(copy.get("additionalProperties"), dict):
+            copy["additionalProperties"] = self._value(copy["additionalProperties"])
+        if "patternProperties" in copy:
+            patterns = copy["patternProperties"].items()
+            copy["patternProperties"] = {key: self._value(part) for key, part in patterns}
+        if "properties" in copy:
+            copy["properties"] = {
+                key: self._fixed_part(part) if key in fixed else self._value(part)
+                for key, part in copy["properties"].items()
             }
-        return found
+        return copy
 
     def _fixed_part(self, schema: Schema) -> Schema:
         """A part that is no binding itself; the tests of a filter in it may hold some."""
-        found = dict(schema)
-        if "$ref" in found:
-            return self._inside(found)
+        copy = dict(schema)
+        if "$ref" in copy:
+            return self._inside(copy)
         for key in ("anyOf", "oneOf"):
-            if key in found:
-                found[key] = [self._fixed_part(one) for one in found[key]]
-        if "items" in found:
-            found["items"] = self._fixed_part(found["items"])
-        return found
+            if key in copy:
+                copy[key] = [self._fixed_part(part) for part in copy[key]]
+        if "items" in copy:
+            copy["items"] = self._fixed_part(copy["items"])
+        return copy

@@ -31,15 +31,15 @@ _REFERRING: Schema = {
 
 def operation_inputs() -> dict[str, Schema]:
     """The inputs, and the parts that no body of an operation has."""
-    models = {one.__name__: one for rule in RULES.values() for one in (rule.about, rule.body)}
-    known = describe(models)
+    models = {model.__name__: model for rule in RULES.values() for model in (rule.about, rule.body)}
+    schemas = describe(models)
     inputs = {
         INPUTS[kind.value]: _joined(
-            known[rule.about.__name__], known[rule.body.__name__], INPUTS[kind.value], kind
+            schemas[rule.about.__name__], schemas[rule.body.__name__], INPUTS[kind.value], kind
         )
         for kind, rule in RULES.items()
     }
-    parts = {name: schema for name, schema in known.items() if name not in models}
+    parts = {name: schema for name, schema in schemas.items() if name not in models}
     return {**parts, **inputs, "Reference": _REFERENCE, "Referring": _REFERRING}
 
 
@@ -71,8 +71,8 @@ def allow_references(schemas: dict[str, Schema]) -> None:
 def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
     if "anyOf" in schema:
         options: list[Any] = []
-        for one in schema["anyOf"]:
-            found = _referring(one, schemas)
+        for option in schema["anyOf"]:
+            found = _referring(option, schemas)
             options += [each for each in found.get("anyOf", [found]) if each not in options]
         return {**schema, "anyOf": options}
     for key in ("items", "additionalProperties"):
@@ -80,7 +80,7 @@ def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
             return {**schema, key: _referring(schema[key], schemas)}
     if schema.get("format") == "uuid":
         return {"anyOf": [schema, ref("Reference")]}
-    parts = [schemas[one] for one in reached(schemas, references(schema))]
+    parts = [schemas[name] for name in reached(schemas, references(schema))]
     holds_ids = any(_holds_id(part) for part in parts)
     return {"anyOf": [schema, ref("Referring")]} if holds_ids else schema
 

@@ -116,14 +116,14 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
         **_named(provider.config for provider in PROVIDERS.values()),
     }
     configs = _named([*NODES.values(), *ACTIONS.values()])
-    found = describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
-    found = {name: resolved(schema, {**bodies, **found}) for name, schema in found.items()}
-    shared = bodies.keys() | reached(found, iter(plain))
-    fixed = dict.fromkeys(reached(found, iter(["Filter"])), FILTER_KEYS) | _fixed()
-    bound = WithBindings(found, shared, fixed)
+    schemas = describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
+    schemas = {name: resolved(schema, {**bodies, **schemas}) for name, schema in schemas.items()}
+    shared = bodies.keys() | reached(schemas, iter(plain))
+    fixed = dict.fromkeys(reached(schemas, iter(["Filter"])), FILTER_KEYS) | _fixed()
+    bound = WithBindings(schemas, shared, fixed)
     for name in configs:
         bound.component(name)
-    made = found | bound.made
+    made = schemas | bound.made
     return made | {
         f"{to_pascal(kind)}ActionConfig": _with_kind(kind, made[model.__name__])
         for kind, model in ACTIONS.items()

@@ -257,19 +257,19 @@ class Reference:
 
     def _tables(self, name: str) -> list[Table]:
         """The keys of a component, and of those it consists of; the page tells what it is."""
-        found: dict[str, Table] = {}
+        tables: dict[str, Table] = {}
         waiting = [name]
         while waiting:
             here = waiting.pop(0)
             schema = self._schemas[here]
-            if here in found or here in _OWN_PAGE:
+            if here in tables or here in _OWN_PAGE:
                 continue
             if schema.get("properties"):
                 says = "" if here == name else schema.get("description", "")
                 required = frozenset(schema.get("required", ()))
-                found[here] = Table(here, says, schema["properties"], required)
+                tables[here] = Table(here, says, schema["properties"], required)
             waiting += references(schema)
-        return list(found.values())
+        return list(tables.values())
 
 
 def _output(kind: NodeKind) -> Iterator[Table]:

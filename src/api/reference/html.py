@@ -19,15 +19,15 @@ _JSON = re.compile(r"(&quot;(?:[^&\\]|&(?!quot;)|\\.)*?&quot;)(\s*:)?|\b(true|fa
 
 def pages(schemas: Mapping[str, Schema], sections: Sequence[Section]) -> dict[str, str]:
     """Every page by its path below `/docs/`; that of the overview is empty."""
-    made = {"": _page("Reference", _overview(sections), sections)}
+    by_path = {"": _page("Reference", _overview(sections), sections)}
     for section in sections:
-        made[section.slug] = _page(section.title, _listed(section), sections, section)
+        by_path[section.slug] = _page(section.title, _listed(section), sections, section)
         for entry in section.entries:
             content = _entry(section, entry, schemas)
-            made[f"{section.slug}/{entry.name}"] = _page(
+            by_path[f"{section.slug}/{entry.name}"] = _page(
                 entry.name, content, sections, section, entry
             )
-    return made
+    return by_path
 
 
 def frame(

@@ -34,22 +34,22 @@ class ByKind:
         for kind, config in self.configs.items():
             groups.setdefault(config, []).append(kind)
         names = {config: self.name(_spelled(config, kinds)) for config, kinds in groups.items()}
-        made = {
+        shapes = {
             names[config]: self._shape(names[config], body, config, kinds, schemas)
             for config, kinds in groups.items()
         }
-        clashes = made.keys() & schemas.keys()
+        clashes = shapes.keys() & schemas.keys()
         if clashes:
             raise RuntimeError(f"The document has these components already: {sorted(clashes)}.")
         mapping = {kind: PREFIX + names[config] for kind, config in self.configs.items()}
         union: Schema = {
             "title": body["title"],
-            "oneOf": [ref(name) for name in made],
+            "oneOf": [ref(name) for name in shapes],
             "discriminator": {"propertyName": self.by, "mapping": mapping},
         }
         if "description" in body:
             union["description"] = body["description"]
-        return {**made, self.body: union}
+        return {**shapes, self.body: union}
 
     def _shape(  # the parts of a shape
         self,

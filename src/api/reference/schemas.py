@@ -42,28 +42,28 @@ def describe(types: Mapping[str, Any]) -> dict[str, Schema]:
 def references(node: Any) -> Iterator[str]:
     """The names of the components that a schema refers to itself."""
     if isinstance(node, list):
-        for one in node:
-            yield from references(one)
+        for part in node:
+            yield from references(part)
     elif isinstance(node, dict):
-        for key, one in node.items():
+        for key, part in node.items():
             if key == "$ref":
-                yield one.removeprefix(PREFIX)
+                yield part.removeprefix(PREFIX)
             elif key == REFERENCE:
-                yield one
+                yield part
             elif key not in {"examples", "default"}:
-                yield from references(one)
+                yield from references(part)
 
 
 def reached(schemas: Mapping[str, Schema], roots: Iterator[str]) -> set[str]:
     """The names of these components and of all that they consist of."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name not in found and name in schemas:
-            found.add(name)
+        if name not in names and name in schemas:
+            names.add(name)
             waiting += references(schemas[name])
-    return found
+    return names
 
 
 def resolved(node: Any, schemas: Mapping[str, Schema]) -> Any:
@@ -72,23 +72,23 @@ def resolved(node: Any, schemas: Mapping[str, Schema]) -> Any:
     Raises KeyError for a component that is not there.
     """
     if isinstance(node, list):
-        return [resolved(one, schemas) for one in node]
+        return [resolved(value, schemas) for value in node]
     if not isinstance(node, dict):
         return node
     if REFERENCE in node:
         name = node[REFERENCE]
         if name not in schemas:
             raise KeyError(f"The document has no component {name}.")
-        rest = {key: one for key, one in node.items() if key not in {REFERENCE, "title"}}
+        rest = {key: value for key, value in node.items() if key not in {REFERENCE, "title"}}
         return {**ref(name), **rest}
     return {
-        key: one
+        key: value
         if key in {"examples", "default", "example"}
-        else {name: resolved(untitled(part), schemas) for name, part in one.items()}
+        else {name: resolved(untitled(part), schemas) for name, part in value.items()}
         if key == "properties"
-        else resolved(one, schemas)
-        for key, one in node.items()
-        if (key, one) != ("default", None)
+        else resolved(value, schemas)
+        for key, value in node.items()
+        if (key, value) != ("default", None)
     }
 
 

@@ -38,7 +38,7 @@ def test_what_one_side_changed_counts(
     shown, found = merged(before, here, said)
     assert (shown, found.counts.kept) == (page, kept)
     placed = {one.incoming for one in found.blocks if one.incoming is not None}
-    assert set(found.kept) | placed == set(range(len(said))), (
+    assert set(found.digests) | placed == set(range(len(said))), (
         "what the next import compares with is the whole document"
     )
 

@@ -41,14 +41,14 @@ class ResolvedNode:
     context: BindingContext
 
 
-async def resolve_parameters(database: Database, called: CalledNode) -> ResolvedNode:
+async def resolve_parameters(database: Database, invocation: CalledNode) -> ResolvedNode:
     """Resolve a node's bindings in what it can read.
 
     Secrets are there as marks, and only in what is sent. Raises BindingError when a binding cannot
     be evaluated.
     """
-    node = called.node
-    context = await binding_context(database, called.run, node.reads, called.key.scope_key)
+    node = invocation.node
+    context = await binding_context(database, invocation.run, node.reads, invocation.key.scope_key)
     context = replace(context, sends_secrets=node.kind in SENDERS)
     parameters = await evaluate_bounded(lambda: resolve(node.parameters, context))
     return ResolvedNode(parameters, context)

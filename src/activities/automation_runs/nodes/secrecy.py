@@ -63,17 +63,17 @@ class Secrecy:
 
         Raises NodeError for a connection that is of no use.
         """
-        sent, workspace_id = dict(parameters), outgoing.workspace_id
-        named = sent.pop("connectionId", None)
-        if named is None:
-            return sent
+        values, workspace_id = dict(parameters), outgoing.workspace_id
+        connection_id = values.pop("connectionId", None)
+        if connection_id is None:
+            return values
         try:
             async with self._database.statement() as work:
-                url = str(sent.get("url"))
-                found = await sign_in(work, self._keys, workspace_id, Id(named), url)
+                url = str(values.get("url"))
+                found = await sign_in(work, self._keys, workspace_id, Id(connection_id), url)
         except ConnectionUseError as error:
             raise NodeError("connection_error", error.message) from None
-        return sent if found.scheme == "none" else {**sent, "auth": _auth_of(found)}
+        return values if found.scheme == "none" else {**values, "auth": _auth_of(found)}
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The secrets that are named, by name. Raises BindingError for one that is gone."""

@@ -9,17 +9,17 @@ from models.core.expressions.rules.cel_text import selections
 from runtime.database import Database
 
 
-async def awaited(database: Database, called: CalledNode, parameters: JsonObject) -> JsonObject:
+async def awaited(database: Database, invocation: CalledNode, parameters: JsonObject) -> JsonObject:
     """The values of the run its filter reads. Raises BindingError when that is too large.
 
     The filter may come from a binding, so only now is it known which outputs it reads.
     """
     text = parameters.get("filter")
-    if called.node.kind != NodeKind.WAIT_EVENT or not isinstance(text, str):
+    if invocation.node.kind != NodeKind.WAIT_EVENT or not isinstance(text, str):
         return {}
     reads = run_reads(text)
     if not reads:
         return {}
     nodes = selections(text, "nodes")
-    context = await binding_context(database, called.run, nodes, called.key.scope_key)
+    context = await binding_context(database, invocation.run, nodes, invocation.key.scope_key)
     return taken(reads, context.variables())

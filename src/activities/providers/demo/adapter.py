@@ -63,14 +63,14 @@ class DemoAdapter(Adapter):
     @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
         config = _config(access)
-        found = _readable_fixture(config, resource.external_id)
-        shown = _resource(config, found)
-        if found.format is None or found.holds is None:
-            address = shown.canonical_url
-            return ReadContent(ReadFormat.LINK, None, shown.revision, fallback_url=address)
-        text = found.holds(config.edition).decode()
-        content = json.loads(text) if found.format is ReadFormat.JSON else text
-        return ReadContent(found.format, content, shown.revision, fallback_url=shown.canonical_url)
+        item = _readable_fixture(config, resource.external_id)
+        entry = _resource(config, item)
+        if item.format is None or item.holds is None:
+            address = entry.canonical_url
+            return ReadContent(ReadFormat.LINK, None, entry.revision, fallback_url=address)
+        text = item.holds(config.edition).decode()
+        content = json.loads(text) if item.format is ReadFormat.JSON else text
+        return ReadContent(item.format, content, entry.revision, fallback_url=entry.canonical_url)
 
     @override
     async def download(
@@ -81,15 +81,15 @@ class DemoAdapter(Adapter):
         conditions: Mapping[str, str],
     ) -> Downloaded:
         config = _config(access)
-        found = _readable_fixture(config, resource.external_id)
-        if found.holds is None or found.mime_type is None:
+        item = _readable_fixture(config, resource.external_id)
+        if item.holds is None or item.mime_type is None:
             raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource has no content.")
-        validators = {"revision": _revision(config, found)}
+        validators = {"revision": _revision(config, item)}
         if conditions == validators:
-            return Downloaded(found.name, found.mime_type, validators, unchanged=True)
-        content = await asyncio.to_thread(found.holds, config.edition)
+            return Downloaded(item.name, item.mime_type, validators, unchanged=True)
+        content = await asyncio.to_thread(item.holds, config.edition)
         await asyncio.to_thread(path.write_bytes, content)
-        return Downloaded(found.name, found.mime_type, validators)
+        return Downloaded(item.name, item.mime_type, validators)
 
     @override
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
@@ -116,37 +116,37 @@ def _readable_fixture(config: DemoConnection, external_id: str) -> Fixture:
 
 def _matching(config: DemoConnection, listing: Listing) -> Iterator[Fixture]:
     if listing.query is not None:
-        wanted = listing.query.casefold()
+        text = listing.query.casefold()
         among = everything(config.generated)
     else:
-        wanted = ""
+        text = ""
         among = fixtures(listing.parent_external_id, config.generated)
     hidden = {*config.vanished, *config.denied}
     return (
-        one
-        for one in among
-        if wanted in one.name.casefold()
-        and one.id not in hidden
-        and listing.external_type in (None, one.type)
+        item
+        for item in among
+        if text in item.name.casefold()
+        and item.id not in hidden
+        and listing.external_type in (None, item.type)
     )
 
 
-def _resource(config: DemoConnection, found: Fixture) -> ProviderResource:
-    made = listed(
-        externalType=found.type,
-        externalId=found.id,
-        name=found.name,
-        surfaceKind=found.kind.value,
-        capabilities=[one.value for one in found.capabilities],
-        mimeType=found.mime_type,
-        canonicalUrl=f"{_ADDRESS}{found.id}",
-        parentExternalId=found.parent,
-        revision=_revision(config, found),
+def _resource(config: DemoConnection, item: Fixture) -> ProviderResource:
+    resource = listed(
+        externalType=item.type,
+        externalId=item.id,
+        name=item.name,
+        surfaceKind=item.kind.value,
+        capabilities=[capability.value for capability in item.capabilities],
+        mimeType=item.mime_type,
+        canonicalUrl=f"{_ADDRESS}{item.id}",
+        parentExternalId=item.parent,
+        revision=_revision(config, item),
         providerCreatedAt="2025-01-01T00:00:00.000Z",
         providerModifiedAt="2025-06-01T00:00:00.000Z",
     )
-    assert made is not None, "fixtures are whole"
-    return made
+    assert resource is not None, "fixtures are whole"
+    return resource
 
 
 def _revision(config: DemoConnection, found: Fixture) -> str:

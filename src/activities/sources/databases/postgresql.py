@@ -68,7 +68,7 @@ def fetch(query: DatabaseQuery, path: Path) -> int:
 def _parameters(query: DatabaseQuery) -> dict[str, Any]:
     address = query.address
     trusted = ssl.get_default_verify_paths().cafile or "system"
-    checked = {"sslrootcert": trusted} if address.tls == "verified" else {}
+    tls_options = {"sslrootcert": trusted} if address.tls == "verified" else {}
     return {
         # The name is what TLS checks; the connection goes to the address that was.
         "host": ",".join([address.host] * len(query.addresses)),
@@ -78,7 +78,7 @@ def _parameters(query: DatabaseQuery) -> dict[str, Any]:
         "password": query.password,
         "dbname": address.database,
         "sslmode": _SSL_MODES[address.tls],
-        **checked,
+        **tls_options,
         "sslcertmode": "disable",
         "gssencmode": "disable",
         "connect_timeout": _CONNECT_SECONDS,

@@ -52,7 +52,7 @@ def write_rows(query: DatabaseQuery, names: Sequence[str], rows: Iterable[Any], 
     A decimal is text, which keeps its digits, and bytes are hexadecimal.
     """
     headers = headers_of(names, len(names))
-    written = count = 0
+    size = count = 0
     with path.open("wb") as file:
         for row in rows:
             if count == query.max_rows:
@@ -60,8 +60,8 @@ def write_rows(query: DatabaseQuery, names: Sequence[str], rows: Iterable[Any], 
                     break
                 refuse_size(f"{query.max_rows:,} rows")
             cells = dict(zip(headers, map(_plain, row), strict=True))
-            written += file.write(to_json(cells, inf_nan_mode="null", fallback=str) + b"\n")
-            if written > query.max_bytes:
+            size += file.write(to_json(cells, inf_nan_mode="null", fallback=str) + b"\n")
+            if size > query.max_bytes:
                 refuse_size(f"{query.max_bytes // 1024**2} MiB")
             count += 1
     return count

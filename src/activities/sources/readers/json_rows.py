@@ -91,15 +91,15 @@ def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
     if json_path is None:
         return _first_list(value)
     try:
-        found = matches(read_query(json_path), value, _MAX_VISITED)
+        rows = matches(read_query(json_path), value, _MAX_VISITED)
     except (BindingError, ExpressionLimitError) as error:
         refuse(f"{json_path}: {error}", ErrorKind.MAPPING)
-    if len(found) == 1 and isinstance(found[0], list):
-        check_count(len(found[0]))
-        return found[0], json_path
-    if not found and not _names_a_list(value, json_path):
+    if len(rows) == 1 and isinstance(rows[0], list):
+        check_count(len(rows[0]))
+        return rows[0], json_path
+    if not rows and not _names_a_list(value, json_path):
         refuse(f"Nothing is at {json_path} in the answer.", ErrorKind.MAPPING)
-    return found, json_path
+    return rows, json_path
 
 
 def _names_a_list(value: Any, json_path: str) -> bool:
@@ -116,15 +116,15 @@ def _first_list(value: Any) -> tuple[list[Any], str]:
     empty: str | None = None
     while level and seen < _LOOKED_THROUGH:
         deeper: list[tuple[str, Any]] = []
-        for path, one in level:
+        for path, node in level:
             seen += 1
-            if isinstance(one, list):
-                if any(isinstance(each, dict) for each in one):
-                    check_count(len(one))
-                    return one, path
-                empty = empty or (path if not one else None)
-            elif isinstance(one, dict):
-                deeper += [(f"{path}.{key}", inner) for key, inner in one.items()]
+            if isinstance(node, list):
+                if any(isinstance(each, dict) for each in node):
+                    check_count(len(node))
+                    return node, path
+                empty = empty or (path if not node else None)
+            elif isinstance(node, dict):
+                deeper += [(f"{path}.{key}", inner) for key, inner in node.items()]
         level = deeper
     if empty is not None:
         return [], empty
@@ -136,17 +136,17 @@ def _first_list(value: Any) -> tuple[list[Any], str]:
 
 
 def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table:
-    found: dict[str, None] = {}
-    for number, one in enumerate(objects(), start=1):
+    columns: dict[str, None] = {}
+    for number, item in enumerate(objects(), start=1):
         check_count(number)
-        found.update(dict.fromkeys(flattened(one)))
-        if len(found) > MAX_COLUMNS:
+        columns.update(dict.fromkeys(flattened(item)))
+        if len(columns) > MAX_COLUMNS:
             refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
-    names = list(found)
+    names = list(columns)
 
     def rows() -> Iterator[Row]:
-        for one in objects():
-            values = flattened(one)
+        for item in objects():
+            values = flattened(item)
             yield [values.get(name) for name in names]
 
     return Table(headers_of(names, len(names)), lambda: bounded(rows()), json_path=json_path)

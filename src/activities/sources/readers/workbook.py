@@ -99,23 +99,23 @@ class _Window:
         self.width = right - left + 1
 
     @classmethod
-    def of(cls, sheet: CalamineSheet, wanted: str | None, names: Sequence[str]) -> "_Window":
+    def of(cls, sheet: CalamineSheet, cell_range: str | None, names: Sequence[str]) -> "_Window":
         """The cells of a range; without one, all from the first row and column that have any."""
         if sheet.start is None or sheet.end is None:
             others = ", ".join(name for name in names[:20] if name != sheet.name)
             also = f" Name another with sheetName: {others}." if others else ""
             refuse(f"The sheet {sheet.name} is empty.{also}")
-        (top, left), (bottom, right) = sheet.start, sheet.end
-        if wanted is None:
-            return cls(top, left, bottom, right)
-        found = _RANGE.fullmatch(wanted)
+        (top, left_column), (bottom, right) = sheet.start, sheet.end
+        if cell_range is None:
+            return cls(top, left_column, bottom, right)
+        found = _RANGE.fullmatch(cell_range)
         assert found is not None, "the config says what a range is"
         begin_row, begin_column = int(found[2]) - 1, column_of(found[1])
         last = (int(found[4]) - 1, column_of(found[3])) if found[3] else (bottom, right)
-        used = f"{column_letter(left)}{top + 1}:{column_letter(right)}{bottom + 1}"
+        used = f"{column_letter(left_column)}{top + 1}:{column_letter(right)}{bottom + 1}"
         bottom, right = min(bottom, last[0]), min(right, last[1])
         if begin_row > bottom or begin_column > right:
-            refuse(f"The sheet {sheet.name} has no cells in {wanted}; it has some in {used}.")
+            refuse(f"The sheet {sheet.name} has no cells in {cell_range}; it has some in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
     def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Cell]]:

@@ -81,15 +81,15 @@ def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """The part that holds a sheet."""
     relation = next(
         (
-            each.get(_RELATION)
-            for each in _elements(archive, _WORKBOOK, "sheet")
-            if each.get("name") == sheet
+            element.get(_RELATION)
+            for element in _elements(archive, _WORKBOOK, "sheet")
+            if element.get("name") == sheet
         ),
         None,
     )
-    for each in _elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
-        if each.get("Id") == relation:
-            return posixpath.normpath(posixpath.join("/xl", each.get("Target", ""))).lstrip("/")
+    for element in _elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+        if element.get("Id") == relation:
+            return posixpath.normpath(posixpath.join("/xl", element.get("Target", ""))).lstrip("/")
     return None
 
 
@@ -114,7 +114,7 @@ def is_currency(code: str) -> bool:
 
 
 def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
-    shown: dict[int, set[str]] = {}
+    column_formats: dict[int, set[str]] = {}
     uncalculated: set[int] = set()
     for row in rows:
         for column, cell in _cells(row):
@@ -123,10 +123,10 @@ def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
             if "f" in texts and not texts.get("v") and kind != "str":
                 uncalculated.add(column)
             elif kind == "n" and texts.get("v"):
-                shown.setdefault(column, set()).add(_format(cell, formats))
+                column_formats.setdefault(column, set()).add(_format(cell, formats))
     return SheetHead(
-        percent=_columns(shown, is_percent),
-        currency=_columns(shown, is_currency),
+        percent=_columns(column_formats, is_percent),
+        currency=_columns(column_formats, is_currency),
         uncalculated=uncalculated,
     )
 

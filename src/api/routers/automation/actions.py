@@ -46,7 +46,7 @@ async def get_action(request: ApiRequest) -> Data[ActionDetail]:
 
 @router.patch(ACTION, access=WRITE, errors=[ConflictError])
 async def update_action(
-    request: ApiRequest, body: UpdateAction, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateAction, if_match: IfUnchanged = None
 ) -> Data[ActionDetail]:
     """Update an action; its kind cannot change, and `config` is replaced as a whole.
 
@@ -54,7 +54,7 @@ async def update_action(
     """
     action_id = request.ids["actionId"]
     return Data(
-        await commands.update_action(request.work, request.actor, action_id, body, expected)
+        await commands.update_action(request.work, request.actor, action_id, body, if_match)
     )
 
 

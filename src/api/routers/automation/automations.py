@@ -66,7 +66,7 @@ async def get_automation(request: ApiRequest) -> Data[AutomationDetail]:
 
 @router.patch(AUTOMATION, access=WRITE, errors=[ConflictError])
 async def update_automation(
-    request: ApiRequest, body: UpdateAutomation, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateAutomation, if_match: IfUnchanged = None
 ) -> Data[AutomationDetail]:
     """Update an automation.
 
@@ -77,7 +77,7 @@ async def update_automation(
     automation_id = request.ids["automationId"]
     return Data(
         await commands.update_automation(
-            request.work, request.actor, request.services.keys, automation_id, body, expected
+            request.work, request.actor, request.services.keys, automation_id, body, if_match
         )
     )
 

@@ -75,7 +75,7 @@ async def get_item(request: ApiRequest) -> Data[ItemDetail]:
 
 @router.patch(ITEM, access=WRITE, errors=[ConflictError])
 async def update_item(
-    request: ApiRequest, body: UpdateItem, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateItem, if_match: IfUnchanged = None
 ) -> Data[ItemDetail]:
     """Update an item; a new title is the label of its target too.
 
@@ -83,7 +83,7 @@ async def update_item(
     `If-Match: <updatedAt>` an item that was changed since is left as it is.
     """
     item_id = request.ids["itemId"]
-    return Data(await commands.update_item(request.work, request.actor, item_id, body, expected))
+    return Data(await commands.update_item(request.work, request.actor, item_id, body, if_match))
 
 
 @router.delete(ITEM, access=WRITE)

@@ -68,7 +68,7 @@ async def get_surface(request: ApiRequest) -> Data[SurfaceDetail]:
 
 @router.put(SURFACE, access=WRITE, batch=True, errors=[ConflictError])
 async def replace_surface(
-    request: ApiRequest, body: ReplaceSurface, expected: IfVersion = None
+    request: ApiRequest, body: ReplaceSurface, if_match: IfVersion = None
 ) -> Data[SurfaceDetail]:
     """Replace the content of a surface.
 
@@ -78,7 +78,7 @@ async def replace_surface(
     """
     return Data(
         await surfaces.replace_surface(
-            request.work, request.actor, request.ids["surfaceId"], body, expected
+            request.work, request.actor, request.ids["surfaceId"], body, if_match
         )
     )
 
@@ -100,12 +100,12 @@ async def list_blocks(
 
 @router.post(BLOCKS, access=WRITE_BLOCKS, status_code=201, batch=True, errors=[ConflictError])
 async def add_blocks(
-    request: ApiRequest, body: AddBlocks, expected: IfVersion = None
+    request: ApiRequest, body: AddBlocks, if_match: IfVersion = None
 ) -> Data[AddedBlocks]:
     """Add one block or many, after the existing ones."""
     return Data(
         await blocks.add_blocks(
-            request.work, request.actor, request.ids["surfaceId"], body, expected
+            request.work, request.actor, request.ids["surfaceId"], body, if_match
         )
     )
 
@@ -119,21 +119,21 @@ async def get_block(request: ApiRequest) -> Data[BlockDetail]:
 
 @router.patch(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
 async def update_block(
-    request: ApiRequest, body: UpdateBlock, expected: IfVersion = None
+    request: ApiRequest, body: UpdateBlock, if_match: IfVersion = None
 ) -> Data[ChangedBlock]:
     """Change a block, or move it with what is nested in it."""
     surface_id, block_id = _block(request)
     return Data(
-        await blocks.update_block(request.work, request.actor, surface_id, block_id, body, expected)
+        await blocks.update_block(request.work, request.actor, surface_id, block_id, body, if_match)
     )
 
 
 @router.delete(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def delete_block(request: ApiRequest, expected: IfVersion = None) -> Data[DeletedBlock]:
+async def delete_block(request: ApiRequest, if_match: IfVersion = None) -> Data[DeletedBlock]:
     """Delete a block with what is nested in it."""
     surface_id, block_id = _block(request)
     return Data(
-        await blocks.delete_block(request.work, request.actor, surface_id, block_id, expected)
+        await blocks.delete_block(request.work, request.actor, surface_id, block_id, if_match)
     )
 
 

@@ -58,7 +58,7 @@ async def get_database(request: ApiRequest) -> Data[DatabaseDetail]:
 
 @router.patch(DATABASE, access=WRITE, errors=[ConflictError])
 async def update_database(
-    request: ApiRequest, body: UpdateDatabase, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateDatabase, if_match: IfUnchanged = None
 ) -> Data[DatabaseDetail]:
     """Update a database.
 
@@ -67,7 +67,7 @@ async def update_database(
     """
     database_id = request.ids["databaseId"]
     return Data(
-        await commands.update_database(request.work, request.actor, database_id, body, expected)
+        await commands.update_database(request.work, request.actor, database_id, body, if_match)
     )
 
 

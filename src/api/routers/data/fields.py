@@ -39,7 +39,7 @@ async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShap
 
 @router.patch(FIELD, access=WRITE, errors=[ConflictError])
 async def update_field(
-    request: ApiRequest, body: UpdateField, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateField, if_match: IfUnchanged = None
 ) -> Data[FieldShape]:
     """Update a field.
 
@@ -49,18 +49,18 @@ async def update_field(
     `If-Match: <updatedAt>` a field that was changed since is left as it is.
     """
     place = (request.ids["databaseId"], request.ids["fieldId"])
-    return Data(await fields.update_field(request.work, request.actor, *place, body, expected))
+    return Data(await fields.update_field(request.work, request.actor, *place, body, if_match))
 
 
 @router.delete(FIELD, access=WRITE, errors=[ConflictError])
-async def delete_field(request: ApiRequest, expected: IfUnchanged = None) -> Data[FieldShape]:
+async def delete_field(request: ApiRequest, if_match: IfUnchanged = None) -> Data[FieldShape]:
     """Delete a field, with its values and the other side of a relation.
 
     It is refused while formulas, rollups or lookups follow from the field.
     """
     place = (request.ids["databaseId"], request.ids["fieldId"])
     return Data(
-        await fields.delete_field(request.work, request.actor, *place, request.new_id, expected)
+        await fields.delete_field(request.work, request.actor, *place, request.new_id, if_match)
     )
 
 

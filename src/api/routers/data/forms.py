@@ -50,7 +50,7 @@ async def get_form(request: ApiRequest) -> Data[FormDetail]:
     errors=[ConflictError],
 )
 async def update_form(
-    request: ApiRequest, body: UpdateForm, expected: IfVersion = None
+    request: ApiRequest, body: UpdateForm, if_match: IfVersion = None
 ) -> Data[FormDetail]:
     """Change a form, or make it public.
 
@@ -59,7 +59,7 @@ async def update_form(
     """
     return Data(
         await commands.update_form(
-            request.work, request.actor, request.ids["formId"], body, expected
+            request.work, request.actor, request.ids["formId"], body, if_match
         )
     )
 

@@ -93,7 +93,7 @@ async def get_record(request: ApiRequest) -> Data[RecordDetail]:
 
 @router.patch(RECORD, access=WRITE, errors=[ConflictError])
 async def update_record(
-    request: ApiRequest, body: UpdateRecord, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateRecord, if_match: IfUnchanged = None
 ) -> Data[RecordDetail]:
     """Update a record.
 
@@ -102,29 +102,29 @@ async def update_record(
     """
     record_id = request.ids["recordId"]
     return Data(
-        await commands.update_record(request.work, request.actor, record_id, body, expected)
+        await commands.update_record(request.work, request.actor, record_id, body, if_match)
     )
 
 
 @router.delete(RECORD, access=WRITE, errors=[ConflictError])
-async def delete_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
+async def delete_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
     """Delete a record: it can be restored for 30 days. Takes `If-Match` as an update does."""
     record_id = request.ids["recordId"]
-    return Data(await commands.delete_record(request.work, request.actor, record_id, expected))
+    return Data(await commands.delete_record(request.work, request.actor, record_id, if_match))
 
 
 @router.post(f"{RECORD}/archive", access=WRITE, errors=[ConflictError])
-async def archive_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
+async def archive_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
     """Archive a record: only queries with `includeArchived` show it."""
     record_id = request.ids["recordId"]
-    return Data(await commands.archive_record(request.work, request.actor, record_id, expected))
+    return Data(await commands.archive_record(request.work, request.actor, record_id, if_match))
 
 
 @router.post(f"{RECORD}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
-async def restore_record(request: ApiRequest, expected: IfUnchanged = None) -> Data[RecordDetail]:
+async def restore_record(request: ApiRequest, if_match: IfUnchanged = None) -> Data[RecordDetail]:
     """Bring a record back from the archive, or within 30 days from the trash."""
     record_id = request.ids["recordId"]
-    return Data(await commands.restore_record(request.work, request.actor, record_id, expected))
+    return Data(await commands.restore_record(request.work, request.actor, record_id, if_match))
 
 
 @router.get(f"{RECORD}/history", access=READ)

@@ -117,7 +117,7 @@ async def get_time_entry(request: ApiRequest) -> Data[TimeEntryState]:
 
 @router.patch(ENTRY, access=WRITE, errors=[ConflictError])
 async def update_time_entry(
-    request: ApiRequest, body: UpdateTimeEntry, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateTimeEntry, if_match: IfUnchanged = None
 ) -> Data[TimeEntryState]:
     """Pause, resume, complete or discard a time entry, or correct it.
 
@@ -126,13 +126,13 @@ async def update_time_entry(
     is. What has ended stays completed or discarded.
     """
     entry_id = request.ids["entryId"]
-    return Data(await changes.update_entry(request.work, request.actor, entry_id, body, expected))
+    return Data(await changes.update_entry(request.work, request.actor, entry_id, body, if_match))
 
 
 @router.delete(ENTRY, access=WRITE, errors=[ConflictError])
 async def delete_time_entry(
-    request: ApiRequest, expected: IfUnchanged = None
+    request: ApiRequest, if_match: IfUnchanged = None
 ) -> Data[DeletedTimeEntry]:
     """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
     entry_id = request.ids["entryId"]
-    return Data(await changes.delete_entry(request.work, request.actor, entry_id, expected))
+    return Data(await changes.delete_entry(request.work, request.actor, entry_id, if_match))

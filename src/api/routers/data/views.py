@@ -46,7 +46,7 @@ async def get_view(request: ApiRequest) -> Data[ViewShape]:
 
 @router.patch(VIEW, access=WRITE, errors=[ConflictError])
 async def update_view(
-    request: ApiRequest, body: UpdateView, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateView, if_match: IfUnchanged = None
 ) -> Data[ViewShape]:
     """Update a view.
 
@@ -56,7 +56,7 @@ async def update_view(
     database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(
         await commands.update_view(
-            request.work, request.actor, database_id, view_id, body, expected
+            request.work, request.actor, database_id, view_id, body, if_match
         )
     )
 

@@ -62,7 +62,7 @@ async def get_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
 
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
 async def update_data_source(
-    request: ApiRequest, body: UpdateDataSource, expected: IfUnchanged = None
+    request: ApiRequest, body: UpdateDataSource, if_match: IfUnchanged = None
 ) -> Data[DataSourceDetail]:
     """Update a data source; its kind cannot change, and `config` is replaced as a whole.
 
@@ -70,7 +70,7 @@ async def update_data_source(
     """
     data_source_id = request.ids["dataSourceId"]
     updated = await commands.update_data_source(
-        request.work, request.actor, data_source_id, body, expected
+        request.work, request.actor, data_source_id, body, if_match
     )
     return Data(await queries.detail(request.work, updated))
 

@@ -28,7 +28,7 @@ class Ended:
 
 async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: Ended) -> bool:
     """Write the end of the open ones among these runs; False when all were closed before."""
-    closed = await lifecycle.finish(
+    closed_ids = await lifecycle.finish(
         work,
         ACTION_RUNS,
         run_ids,
@@ -37,13 +37,13 @@ async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: Ended) -> b
         error=end.error,
         error_code=end.error_code,
     )
-    if not closed:
+    if not closed_ids:
         return False
     step = action_step.c
     never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
     await work.execute(
         update(action_step)
-        .where(step.run_id.in_(closed), step.status.in_(OPEN_STEP))
+        .where(step.run_id.in_(closed_ids), step.status.in_(OPEN_STEP))
         .values(
             status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
             completed_at=work.now,
@@ -57,7 +57,7 @@ async def cancel_runs_of(
 ) -> None:
     """Cancel the open runs that nodes of these automation runs, which have ended, asked for."""
     run = action_run.c
-    asked = await work.rows(
+    rows = await work.rows(
         select(run.id)
         .where(
             run.workspace_id == workspace_id,
@@ -67,6 +67,6 @@ async def cancel_runs_of(
         .order_by(run.id)
         .with_for_update()
     )
-    if asked:
+    if rows:
         end = Ended(ActionRunStatus.CANCELLED, error=NODE_ENDED)
-        await close_runs(work, [row.id for row in asked], end)
+        await close_runs(work, [row.id for row in rows], end)

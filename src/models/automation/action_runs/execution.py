@@ -103,7 +103,7 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     )
     if row is None:
         raise RunClosedError
-    asked = row.automation_run_id is not None
+    by_automation = row.automation_run_id is not None
     return ActionRunHeader(
         run_id=row.id,
         workspace_id=row.workspace_id,
@@ -112,7 +112,9 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
         input=row.input,
         node=_node(row),
         effect_key=(
-            f"{row.automation_run_id}:{row.node_id}:{row.scope_key}" if asked else str(row.id)
+            f"{row.automation_run_id}:{row.node_id}:{row.scope_key}"
+            if by_automation
+            else str(row.id)
         ),
         chain=tuple(row.chain),
         actor=_actor(row),

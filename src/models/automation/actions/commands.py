@@ -61,36 +61,36 @@ async def update_action(
     actor: Actor,
     action_id: Id,
     body: UpdateAction,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> ActionDetail:
-    """Change what the body names; `expected` is the `updatedAt` last read.
+    """Change what the body names; `expected_updated_at` is the `updatedAt` last read.
 
     A credential that is given back as it is shown hidden stays. Raises what `create_action` raises,
     and `ConflictError` when the action is no longer the one that was read.
     """
-    found = await find_action(work, actor.workspace_id, action_id)
-    changed: JsonObject = body.model_dump(exclude_unset=True)
-    label = changed.pop("label", None)
-    if "config" in changed:
-        given = restored(body.config, found.config, written)
-        changed["config"] = await _checked(work, actor, ActionKind(found.kind), given)
-    if changed.get("enabled", found.enabled):
-        check_given(changed.get("config", found.config))
-    if "key" in changed and body.key != found.key:
+    row = await find_action(work, actor.workspace_id, action_id)
+    values: JsonObject = body.model_dump(exclude_unset=True)
+    label = values.pop("label", None)
+    if "config" in values:
+        given = restored(body.config, row.config, written)
+        values["config"] = await _checked(work, actor, ActionKind(row.kind), given)
+    if values.get("enabled", row.enabled):
+        check_given(values.get("config", row.config))
+    if "key" in values and body.key != row.key:
         await reserve_key(work, action, actor.workspace_id, body.key, body.key)
     this = (action.c.workspace_id == actor.workspace_id, action.c.id == action_id)
     statement = (
         update(action)
         .where(*this)
-        .values(**changed, updated_at=next_updated_at(action.c.updated_at, work.now))
+        .values(**values, updated_at=next_updated_at(action.c.updated_at, work.now))
     )
-    if expected is not None:
-        statement = statement.where(action.c.updated_at == expected)
+    if expected_updated_at is not None:
+        statement = statement.where(action.c.updated_at == expected_updated_at)
     changed_rows = await work.execute(statement)
     if changed_rows.rowcount == 0:
         raise ConflictError("The action was changed since it was read. Read it again.")
     if label is not None:
-        await rename_item(work, actor, found.item_id, label)
+        await rename_item(work, actor, row.item_id, label)
     return await get_action(work, actor, action_id)
 
 

@@ -31,16 +31,16 @@ _SEES: Mapping[str, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
 }
 
 
-async def check_named(work: UnitOfWork, actor: Actor, named: Iterable[Named]) -> None:
+async def check_named(work: UnitOfWork, actor: Actor, references: Iterable[Named]) -> None:
     """Raises `NotFoundError` for what the actor does not see."""
     places = [actor.workspace_id]
-    for one in named:
-        if one.noun == "user":
-            seen = await visible_member(work, places, one.id, actor.user_id) is not None
-        elif one.noun in _SEES:
-            seen = await _SEES[one.noun](work, actor, one.id)
+    for reference in references:
+        if reference.noun == "user":
+            is_visible = await visible_member(work, places, reference.id, actor.user_id) is not None
+        elif reference.noun in _SEES:
+            is_visible = await _SEES[reference.noun](work, actor, reference.id)
         else:
-            found = await _VISIBLE[one.noun](work, places, one.id, actor.user_id)
-            seen = found is not None and level_on(found, actor.role) >= Level.VIEW
-        if not seen:
-            raise NotFoundError(one.noun.replace("_", " "))
+            found = await _VISIBLE[reference.noun](work, places, reference.id, actor.user_id)
+            is_visible = found is not None and level_on(found, actor.role) >= Level.VIEW
+        if not is_visible:
+            raise NotFoundError(reference.noun.replace("_", " "))

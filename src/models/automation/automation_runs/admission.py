@@ -90,12 +90,12 @@ async def admit(
 
     Raises RunError for a request of a person or a run that is refused.
     """
-    asked = request.source in _ASKED_FOR
+    is_explicit = request.source in _ASKED_FOR
     try:
         key = await evaluate_bounded(lambda: key_of(limits, request.payload))
     except ExpressionError as error:
         refusal = ConcurrencyKeyError(error.message)
-        if asked:
+        if is_explicit:
             raise refusal from None
         return Admission(refusal=refusal.message)
     await slots.lock(work, automation_id, key)
@@ -107,7 +107,7 @@ async def admit(
     if over <= 0 and not (policy == "queue" and taken.waiting):
         return Admission(key)
     if policy == "skip":
-        if asked:
+        if is_explicit:
             raise SlotsTakenError
         return Admission(key, makes_run=False, skipped=True)
     callers = await _callers(work, actor.workspace_id, request.parent_run_id)

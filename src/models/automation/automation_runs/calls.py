@@ -105,25 +105,25 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
 async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     """Notify the person who made the calling version that its calls have no end."""
     caller = call.caller
-    known = await work.first(
+    row = await work.first(
         select(AUTOMATION.label, AUTOMATION.item_id, VERSION.created_by_user_id)
         .select_from(automation_run)
         .join(*automation_of(automation_run))
         .join(*version_of(automation_run))
         .where(automation_run.c.id == caller.run_id)
     )
-    if known is None or known.created_by_user_id is None:
+    if row is None or row.created_by_user_id is None:
         return
     notice = Notice(
         kind=NotificationKind.AUTOMATION_LOOP,
-        title=f"“{known.label}” was called in a loop",
+        title=f"“{row.label}” was called in a loop",
         body=TOO_LONG,
-        item_id=known.item_id,
+        item_id=row.item_id,
         run_id=caller.run_id,
         data={"automationId": str(caller.automation_id), "runId": str(caller.run_id)},
         key=f"automation_loop/{call.run_id}",
     )
-    await notify(work, caller.workspace_id, [known.created_by_user_id], notice)
+    await notify(work, caller.workspace_id, [row.created_by_user_id], notice)
 
 
 class CalledRunEnd(Protocol):

@@ -51,13 +51,13 @@ async def drawn_version(
         # Somebody has published another version meanwhile: that is what they want to run.
         return version, {}
     unit = _unit(AssignmentUnit(canary["unit"]), actor, run_id)
-    chosen = draw(Id(canary["experimentId"]), unit, canary["allocation"], variants)
-    if chosen is None:
+    version_id = draw(Id(canary["experimentId"]), unit, canary["allocation"], variants)
+    if version_id is None:
         return version, {}
     options = {OPTION: canary["experimentId"]}
-    if chosen == str(version.version_id):
+    if version_id == str(version.version_id):
         return version, options
-    named = await runnable_versions.named(work, actor, version.automation_id, Id(chosen))
+    named = await runnable_versions.named(work, actor, version.automation_id, Id(version_id))
     return named, options
 
 
@@ -108,12 +108,12 @@ class AutomationVersions:
         self, work: UnitOfWork, rows: Sequence[ExperimentRow]
     ) -> Mapping[tuple[str, str], Counts]:
         """Counts of the runs of the experiments by version: all, succeeded, failed."""
-        named = _run.options[OPTION].as_string()
+        experiment = _run.options[OPTION].as_string()
         version = _run.automation_version_id
         failed = _run.status.in_([RunStatus.FAILED, RunStatus.TIMED_OUT])
-        counted = await work.rows(
+        totals = await work.rows(
             select(
-                named.label("experiment"),
+                experiment.label("experiment"),
                 version.label("version"),
                 func.count().label("exposures"),
                 func.count().filter(_run.status == RunStatus.SUCCEEDED).label("conversions"),
@@ -122,14 +122,14 @@ class AutomationVersions:
             .where(
                 _run.automation_id.in_([Id(row.target_key) for row in rows]),
                 _run.created_at >= min(row.created_at for row in rows),
-                named.in_([str(row.id) for row in rows]),
+                experiment.in_([str(row.id) for row in rows]),
                 _run.source.not_in(sorted(_CHOSEN)),
             )
-            .group_by(named, version)
+            .group_by(experiment, version)
         )
         return {
             (row.experiment, str(row.version)): Counts(row.exposures, row.conversions, row.errors)
-            for row in counted
+            for row in totals
         }
 
 

@@ -46,14 +46,14 @@ async def cancel_runs(
     Their nodes are closed, their executions cancelled, and their slots given to waiting runs,
     except the slots of the key `keeping`. Returns every run that was cancelled.
     """
-    found = await _held_tree(work, workspace_id, run_ids)
-    if not found:
+    locked_ids = await _held_tree(work, workspace_id, run_ids)
+    if not locked_ids:
         return []
     # The locks may have taken time to get: no node started meanwhile may seem to start after this.
     work.now = utc_now()
-    closed = await work.rows(
+    rows = await work.rows(
         AUTOMATION_RUNS.moving(RunStatus.CANCELLED)
-        .where(_run.id.in_(found))
+        .where(_run.id.in_(locked_ids))
         .values(completed_at=work.now, error=error)
         .returning(
             _run.id,
@@ -65,12 +65,12 @@ async def cancel_runs(
         ),
         of=_ClosedRun,
     )
-    cancelled = sorted(row.id for row in closed)
+    cancelled = sorted(row.id for row in rows)
     await close_nodes(work, cancelled)
     await runs_ended(work, workspace_id, cancelled)
-    started = [row.id for row in closed if _may_have_started(row)]
+    started = [row.id for row in rows if _may_have_started(row)]
     await lifecycle.cancel_executions(work, Family.AUTOMATION_RUN, workspace_id, started)
-    freed = {(row.automation_id, row.concurrency_key) for row in closed if row.concurrency_key}
+    freed = {(row.automation_id, row.concurrency_key) for row in rows if row.concurrency_key}
     for automation_id, key in sorted(freed - {keeping}):
         await slots.hand_on(work, automation_id, key)
     return cancelled
@@ -96,14 +96,14 @@ async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
 
     A run whose row is locked gets no more children: a query that finds no new run is the last.
     """
-    held: set[Id] = set()
-    while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), held):
+    locked_ids: set[Id] = set()
+    while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), locked_ids):
         for run_ids_there in fresh:
             await slots.lock_of_runs(work, run_ids_there)
             rows = select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
             await work.rows(rows.with_for_update())
-            held.update(run_ids_there)
-    return sorted(held)
+            locked_ids.update(run_ids_there)
+    return sorted(locked_ids)
 
 
 async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -> list[list[Id]]:

@@ -151,13 +151,13 @@ async def cancel_in_workspace(work: UnitOfWork, actor: Actor, body: CancelRuns) 
 async def _cancel_fitting(
     work: UnitOfWork, actor: Actor, runs: Select[Any], body: CancelRuns
 ) -> CancelledRuns:
-    wanted = RunFilter(
+    filters = RunFilter(
         status=None if body.status is None else RunStatus(body.status),
         source=body.source,
         until=body.created_before,
     )
     fitting = runs.with_only_columns(automation_run.c.id).where(
-        *wanted.conditions(), automation_run.c.status.in_(OPEN_RUN)
+        *filters.conditions(), automation_run.c.status.in_(OPEN_RUN)
     )
     oldest = fitting.order_by(automation_run.c.created_at, automation_run.c.id).limit(body.limit)
     chosen = [row.id for row in await work.rows(oldest)]
@@ -207,7 +207,7 @@ async def _require_iteration(
         raise ValidationError.at("scope", "An iteration is one of the run in replayOfRunId.")
     earlier = [uuid.UUID(run_id) for run_id in replayed.options.get("replays", ())]
     inside = node_run.c.scope_key.startswith(f"{scope_key}/", autoescape=True)
-    found = await work.scalar(
+    node_id = await work.scalar(
         select(node_run.c.node_id)
         .where(
             node_run.c.workspace_id == replayed.workspace_id,
@@ -216,7 +216,7 @@ async def _require_iteration(
         )
         .limit(1)
     )
-    if found is None:
+    if node_id is None:
         raise ValidationError.at("scope", "The run has no such loop iteration.")
 
 

@@ -100,8 +100,8 @@ async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> 
 
 
 async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
-    known = await _failed_run(work, run.id)
-    await _notify_author(work, run, known)
+    row = await _failed_run(work, run.id)
+    await _notify_author(work, run, row)
     chain = (*run.chain, run.id)
     if run.source == RunSource.FAILURE or is_too_long(chain):
         return
@@ -110,9 +110,9 @@ async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
         "runId": str(run.id),
         "nodeId": node_id,
         "error": run.error,
-        "triggerPayload": known.trigger_payload,
+        "triggerPayload": row.trigger_payload,
     }
-    handler_id = parse_id(known.failure_automation_id or "")
+    handler_id = parse_id(row.failure_automation_id or "")
     handler = None
     if handler_id is not None:
         handler = await runnable_versions.live(work, run.workspace_id, handler_id)
@@ -142,7 +142,7 @@ class _FailedRun(Protocol):
 
 async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
     """The automation and the version of a failed run."""
-    known = await work.first(
+    row = await work.first(
         select(
             _run.trigger_payload,
             AUTOMATION.label,
@@ -157,8 +157,8 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
         .where(_run.id == run_id),
         of=_FailedRun,
     )
-    assert known is not None, "the transaction holds the run, which refers to its automation"
-    return known
+    assert row is not None, "the transaction holds the run, which refers to its automation"
+    return row
 
 
 async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:

@@ -108,16 +108,16 @@ async def finish(
     await slots.lock_of_runs(work, [run_id])
     # The wait for the lock is a part of the run, and a slot is handed on when it ends.
     work.now = utc_now()
-    ended = await work.first(
+    row = await work.first(
         AUTOMATION_RUNS.moving(status)
         .where(automation_run.c.id == run_id)
         .values(output=output, error=error, completed_at=work.now)
         .returning(*end_effects.ENDED)
     )
-    if ended is None:
+    if row is None:
         return False
     await close_nodes(work, [run_id])
-    await end_effects.apply(work, ended, node_id)
+    await end_effects.apply(work, row, node_id)
     return True
 
 

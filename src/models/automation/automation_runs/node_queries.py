@@ -131,16 +131,16 @@ async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
     has begun.
     """
     ended = [NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.SKIPPED]
-    counted = await work.first(
+    counts = await work.first(
         select(
             func.count().filter(_node.status.in_(ended)).label("done"),
             func.count().label("known"),
             func.count(_node.node_id.distinct()).label("begun"),
         ).where(_node.workspace_id == run.workspace_id, _node.run_id == run.id)
     )
-    assert counted is not None, "a row of aggregates"
+    assert counts is not None, "a row of aggregates"
     total = await number_of_nodes(work, run.automation_id, run.graph_checksum)
-    return progress_of(counted.done, counted.known + (total or counted.begun) - counted.begun)
+    return progress_of(counts.done, counts.known + (total or counts.begun) - counts.begun)
 
 
 async def node_status(
@@ -165,10 +165,10 @@ def progress_of(done: int, total: int) -> JsonObject:
 
 async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list[JsonObject]]:
     """The waiting nodes of each run, with the moment at which each wait ends if there is one."""
-    found: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
+    by_run: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
     active = [run.id for run in runs if run.status in ACTIVE_RUN]
     if not active:
-        return found
+        return by_run
     rows = await work.rows(
         select(_run.id, _WAITING)
         .join(_WAITING, true())
@@ -176,7 +176,7 @@ async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list
         .order_by(_run.id, _WAITING.c.began, _WAITING.c.node_id, _WAITING.c.scope_key)
     )
     for row in rows:
-        found[row.id].append(
+        by_run[row.id].append(
             {
                 "nodeId": row.node_id,
                 "scopeKey": row.scope_key,
@@ -184,7 +184,7 @@ async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list
                 **({} if row.due_at is None else {"until": wire_timestamp(row.due_at)}),
             }
         )
-    return found
+    return by_run
 
 
 async def list_node_runs(  # the filters of a list
@@ -206,40 +206,40 @@ async def list_node_runs(  # the filters of a list
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
     found = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
     rows = carried(found)
-    shown = page.of(
+    node_page = page.of(
         rows, lambda row: (row.began, row.node_id, row.scope_key), cut=len(found) > len(rows)
     )
-    attempts = await _attempts(work, actor, run_id, shown.items)
+    attempts = await _attempts(work, actor, run_id, node_page.items)
     return NodeRunList(
         node_runs=[
             NodeRunWithAttempts(
                 **dict(node_shape(row)), attempts=attempts.get((row.node_id, row.scope_key), [])
             )
-            for row in shown.items
+            for row in node_page.items
         ],
-        cursor=shown.cursor,
+        cursor=node_page.cursor,
     )
 
 
 async def _attempts(
     work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[NodeRunShape]
 ) -> dict[tuple[str, str], list[NodeRunAttemptShape]]:
-    kept = node_run_attempt.c
+    attempt = node_run_attempt.c
     places = [(row.node_id, row.scope_key) for row in rows]
-    found: dict[tuple[str, str], list[NodeRunAttemptShape]] = {}
+    attempts: dict[tuple[str, str], list[NodeRunAttemptShape]] = {}
     for row in await work.rows(
         select(node_run_attempt)
         .where(
-            kept.workspace_id == actor.workspace_id,
-            kept.run_id == run_id,
-            tuple_(kept.node_id, kept.scope_key).in_(places),
+            attempt.workspace_id == actor.workspace_id,
+            attempt.run_id == run_id,
+            tuple_(attempt.node_id, attempt.scope_key).in_(places),
         )
-        .order_by(kept.node_id, kept.scope_key, kept.attempt),
+        .order_by(attempt.node_id, attempt.scope_key, attempt.attempt),
         of=NodeRunAttempt,
     ):
         shape = NodeRunAttemptShape.model_validate(row)
-        found.setdefault((row.node_id, row.scope_key), []).append(shape)
-    return found
+        attempts.setdefault((row.node_id, row.scope_key), []).append(shape)
+    return attempts
 
 
 def _of(actor: Actor, run_id: Id) -> tuple[ColumnElement[bool], ...]:

@@ -122,7 +122,7 @@ async def record_attempt(
     work: UnitOfWork, key: NodeKey, *, attempt: int, code: str, message: str
 ) -> None:
     """Insert an attempt that failed and will be repeated."""
-    started = select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
+    started_at = select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
     await work.execute(
         upsert(node_run_attempt)
         .values(
@@ -133,7 +133,7 @@ async def record_attempt(
             workspace_id=key.workspace_id,
             error=message[:ERROR_LIMIT],
             error_code=code,
-            started_at=started,
+            started_at=started_at,
             completed_at=utc_now(),
         )
         .on_conflict_do_nothing()

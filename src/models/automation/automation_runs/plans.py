@@ -95,18 +95,18 @@ def first_nodes(plan: Plan, start_node_id: str | None, options: JsonObject) -> l
     ]
 
 
-def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
+def reusable(plan: Plan, ends: Mapping[str, Reused]) -> list[Reused] | None:
     """The ends of an earlier run that this run can reuse; None when they complete the plan.
 
     The active nodes are then those where the earlier run failed or stopped. A failure is reused
     only where an edge handles it. Stop nodes are never reused.
     """
     plan_state, topology = PlanState(plan), topology_of(plan)
-    nodes, left = plan.nodes_by_id(), dict(ended)
-    taken: list[Reused] = []
+    nodes, remaining = plan.nodes_by_id(), dict(ends)
+    reused_ends: list[Reused] = []
 
     def stands(node_id: str) -> bool:
-        end = left.get(node_id)
+        end = remaining.get(node_id)
         if end is None or nodes[node_id].kind == NodeKind.STOP:
             return False
         return end.succeeded or topology.handles_failure(node_id)
@@ -116,10 +116,10 @@ def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
             ref.node_id for ref in plan_state.active if not ref.scope_key and stands(ref.node_id)
         ]
         if not ready:
-            return taken
+            return reused_ends
         for node_id in ready:
-            taken.append(left.pop(node_id))
-            plan_state.apply(taken[-1].event)
+            reused_ends.append(remaining.pop(node_id))
+            plan_state.apply(reused_ends[-1].event)
     return None
 
 

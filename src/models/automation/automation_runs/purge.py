@@ -19,7 +19,7 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
     Returns how many rows were deleted, at most `limit`; to be called until it is 0.
     """
     workspace = every_workspace()
-    ended = (
+    runs = (
         select(_run.id)
         .where(
             _run.workspace_id == workspace.c.id,
@@ -33,6 +33,6 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
         .correlate(workspace)
         .lateral("ended")
     )
-    first = select(ended.c.id).select_from(workspace.join(ended, true())).limit(MAX_HEADS)
+    first = select(runs.c.id).select_from(workspace.join(runs, true())).limit(MAX_HEADS)
     old = select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
     return await purge(work, automation_run, old, limit)

@@ -121,10 +121,10 @@ async def accepted_detail(
 
 
 async def list_runs(
-    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest, wanted: RunFilter
+    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest, filters: RunFilter
 ) -> AutomationRunList:
     """The runs of an automation, newest first, without node runs."""
-    return await _list(work, runs_of(actor.workspace_id, automation_id), page, wanted)
+    return await _list(work, runs_of(actor.workspace_id, automation_id), page, filters)
 
 
 async def list_workspace_runs(
@@ -132,18 +132,18 @@ async def list_workspace_runs(
     actor: Actor,
     automation_id: Id | None,
     page: PageRequest,
-    wanted: RunFilter,
+    filters: RunFilter,
 ) -> AutomationRunList:
     """The runs of every automation the actor sees, newest first, without node runs.
 
     Raises NotFoundError for an automation that the actor does not see.
     """
     if automation_id is None:
-        return await _list(work, workspace_runs(actor, Level.VIEW), page, wanted)
+        return await _list(work, workspace_runs(actor, Level.VIEW), page, filters)
     seen = open_automations(actor, Level.VIEW).where(AUTOMATION.id == automation_id)
     if await work.scalar(seen) is None:
         raise NotFoundError("automation")
-    return await list_runs(work, actor, automation_id, page, wanted)
+    return await list_runs(work, actor, automation_id, page, filters)
 
 
 def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Select[Any]:
@@ -158,11 +158,11 @@ def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Sel
 
 
 async def _list(
-    work: UnitOfWork, statement: Select[Any], page: PageRequest, wanted: RunFilter
+    work: UnitOfWork, statement: Select[Any], page: PageRequest, filters: RunFilter
 ) -> AutomationRunList:
     if page.after is not None:
         statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
-    fitting = newest(statement, wanted, page.fetch)
+    fitting = newest(statement, filters, page.fetch)
     found = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
     rows: list[AutomationRun] = carried(found)
     shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
@@ -234,14 +234,14 @@ def lineage(
     admitted_at: datetime | None = None,
 ) -> JsonObject:
     """The metadata that says how a run is executed: workflow, chain of runs, concurrency slot."""
-    found = {
+    metadata = {
         "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
         "parentRunId": None if parent_run_id is None else str(parent_run_id),
         "chain": [str(earlier) for earlier in chain],
         "concurrencyKey": concurrency_key,
         "admittedAt": None if admitted_at is None else wire_timestamp(admitted_at),
     }
-    return {key: one for key, one in found.items() if one is not None}
+    return {key: value for key, value in metadata.items() if value is not None}
 
 
 def _run_fields(row: RunRow, metadata: JsonObject) -> JsonObject:

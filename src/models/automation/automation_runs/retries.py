@@ -94,13 +94,13 @@ async def _version(
 def _options(run: AutomationRun, plan: Plan) -> JsonObject:
     """The options of the earlier run, as far as the plan has the nodes they name."""
     options = {name: run.options[name] for name in _KEPT if name in run.options}
-    known = plan.nodes_by_id()
+    nodes = plan.nodes_by_id()
     for name in _OF_NODES:
         given = run.options.get(name)
         if isinstance(given, dict):
-            options[name] = {key: value for key, value in given.items() if key in known}
+            options[name] = {key: value for key, value in given.items() if key in nodes}
         elif given is not None:
-            options[name] = [node_id for node_id in given if node_id in known]
+            options[name] = [node_id for node_id in given if node_id in nodes]
     if is_test(run.source, run.options):
         options["test"] = True
     return options

@@ -49,16 +49,16 @@ class RunFilter:
         return conditions
 
 
-def newest(runs: Select[Any], wanted: RunFilter, limit: int) -> Select[Any]:
+def newest(runs: Select[Any], filters: RunFilter, limit: int) -> Select[Any]:
     """Narrow `runs` to the ones a filter lets through that may be among the newest.
 
     A rare state or source is not looked for along all runs of a workspace: the newest of each state
     and source are read from where an index has them.
     """
-    fitting = runs.where(*wanted.conditions())
-    if wanted.status is None and wanted.source is None:
+    fitting = runs.where(*filters.conditions())
+    if filters.status is None and filters.source is None:
         return fitting
-    return fitting.where(_run.id.in_(union_all(*_newest_ids(fitting, wanted, limit))))
+    return fitting.where(_run.id.in_(union_all(*_newest_ids(fitting, filters, limit))))
 
 
 def _newest_ids(fitting: Select[Any], wanted: RunFilter, limit: int) -> Iterator[Select[Any]]:

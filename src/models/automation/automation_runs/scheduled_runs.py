@@ -47,20 +47,20 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     None when there is nothing to wait for: the automation has no schedule any more, is disabled or
     archived, has no slot for it, or the run has ended already.
     """
-    found = await scheduled(work, AUTOMATION_SCHEDULES, automation_id)
-    if found is None:
+    schedule = await scheduled(work, AUTOMATION_SCHEDULES, automation_id)
+    if schedule is None:
         return None
-    await set_next_run(work, AUTOMATION_SCHEDULES, automation_id, found.next_after(work.now))
-    version = await runnable_versions.live(work, found.workspace_id, automation_id)
+    await set_next_run(work, AUTOMATION_SCHEDULES, automation_id, schedule.next_after(work.now))
+    version = await runnable_versions.live(work, schedule.workspace_id, automation_id)
     if version is None:
         return None
-    actor = automation_actor(found.workspace_id, automation_id)
+    actor = automation_actor(schedule.workspace_id, automation_id)
     request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
     run_id = (await accept(work, actor, version, request)).run_id
     status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
     if status not in OPEN_RUN:
         return None
-    return DueRun(run_id, found.workspace_id, dict(start_request(version, RunSource.SCHEDULE)))
+    return DueRun(run_id, schedule.workspace_id, dict(start_request(version, RunSource.SCHEDULE)))
 
 
 async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:

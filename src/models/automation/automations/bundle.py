@@ -89,15 +89,15 @@ def _shown(row: Row) -> Row:
 
 async def _with_graph(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
     """Store what versions do, which names what is in the target now."""
-    made = []
+    stored_rows = []
     for row in rows:
         owner = Id(row["automation_id"])
         graph = Graph.model_validate(row["graph"])
         config = parse_trigger_config(row["trigger_config"])
-        compiled = await graphs.compile_in(work, target.workspace_id, owner, config, graph)
-        checksum = await graphs.store(work, target.workspace_id, owner, config, graph, compiled)
-        made.append({**row, "checksum": checksum, "trigger": config["kind"]})
-    return made
+        compilation = await graphs.compile_in(work, target.workspace_id, owner, config, graph)
+        checksum = await graphs.store(work, target.workspace_id, owner, config, graph, compilation)
+        stored_rows.append({**row, "checksum": checksum, "trigger": config["kind"]})
+    return stored_rows
 
 
 AUTOMATIONS = BundleKind(

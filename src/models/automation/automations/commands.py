@@ -86,15 +86,15 @@ async def update_automation(
     keys: KeyRing,
     automation_id: Id,
     body: UpdateAutomation,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> AutomationDetail:
     """Change what the body names. A new graph or trigger is written to the draft, or opens one.
 
-    Raises ConflictError when the automation has changed since `expected`, the `updatedAt` that was
-    read, or the open draft is another than the body expects.
+    Raises ConflictError when the automation has changed since `expected_updated_at`, the
+    `updatedAt` that was read, or the open draft is another than the body expects.
     """
     owner = await versions.lock(work, actor, automation_id)
-    owner.expect_unchanged(expected)
+    owner.expect_unchanged(expected_updated_at)
     owner.expect_draft(body.expected_draft_version_id)
     changed: JsonObject = body.model_dump(include={"label", "enabled"}, exclude_none=True)
     if changed:

@@ -48,12 +48,12 @@ async def store(
     automation_id: Id,
     trigger_config: JsonObject,
     graph: Graph,
-    compiled: Compiled,
+    compilation: Compiled,
 ) -> str:
     """Store a graph and its plan under their checksum, and return it. Repeating changes nothing."""
     content = graph.to_json()
     checksum = content_checksum(trigger_config, content)
-    plan = None if compiled.plan is None else compiled.plan.to_json()
+    plan = None if compilation.plan is None else compilation.plan.to_json()
     statement = upsert(automation_graph).values(
         workspace_id=workspace_id,
         automation_id=automation_id,
@@ -73,13 +73,13 @@ async def store(
 
 
 async def keep_plan(
-    work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compiled: Compiled
+    work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compilation: Compiled
 ) -> None:
     """Store the plan of a graph that had issues when it was stored.
 
     The row is found by its stored checksum: the same content might be serialised differently now.
     """
-    assert compiled.plan is not None, "it has no issues now"
+    assert compilation.plan is not None, "it has no issues now"
     await work.execute(
         update(automation_graph)
         .where(
@@ -87,5 +87,5 @@ async def keep_plan(
             automation_graph.c.checksum == checksum,
             automation_graph.c.plan.is_(None),
         )
-        .values(plan=compiled.plan.to_json())
+        .values(plan=compilation.plan.to_json())
     )

@@ -88,15 +88,15 @@ async def export_automation(
     Raises NotFoundError, ConflictError where there is no version yet, and ValidationError for a
     version of another automation.
     """
-    found = await summary(work, actor, automation_id)
-    version_id = version_id or found.version_id
+    row = await summary(work, actor, automation_id)
+    version_id = version_id or row.version_id
     if version_id is None:
         raise ConflictError("The automation has no version yet, so there is nothing to export.")
     content = await versions.content_of(work, actor, automation_id, version_id)
     return AutomationDocument(
         exported_at=work.now,
-        label=found.label,
-        key=found.key,
+        label=row.label,
+        key=row.key,
         trigger_config=content.trigger_config,
         graph=hidden(content.graph.to_json(), written),
         references=await _named(work, actor, content),
@@ -112,17 +112,17 @@ async def import_automation(
     """
     document = body.document
     mapping = {old.lower(): str(new) for old, new in body.mapping.items()}
-    given: JsonObject = {
+    values: JsonObject = {
         "label": body.label or document.label,
         "triggerConfig": mapped(document.trigger_config, mapping),
         "graph": mapped(document.graph.to_json(), mapping),
     }
     if body.parent_item_id is not None:
-        given["parentItemId"] = str(body.parent_item_id)
+        values["parentItemId"] = str(body.parent_item_id)
     if body.key is not None:
-        given["key"] = body.key
+        values["key"] = body.key
     with within("document"):
-        return await create_automation(work, actor, keys, read_part(CreateAutomation, given, ""))
+        return await create_automation(work, actor, keys, read_part(CreateAutomation, values, ""))
 
 
 def mapped(value: Any, mapping: Mapping[str, str]) -> Any:

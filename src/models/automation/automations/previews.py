@@ -36,7 +36,7 @@ async def preview_stored(
     Raises NotFoundError, and ValidationError when the version has no schedule, or one that cannot
     be published.
     """
-    stored = await work.first(
+    row = await work.first(
         select(
             automation_graph.c.trigger_config,
             automation.c.skipped_fires,
@@ -55,12 +55,12 @@ async def preview_stored(
         )
         .where(automation.c.workspace_id == actor.workspace_id, automation.c.id == automation_id)
     )
-    if stored is None:
+    if row is None:
         raise NotFoundError("automation")
-    if stored.trigger_config is None:
+    if row.trigger_config is None:
         raise ValidationError.at("triggerConfig", "The automation has no version yet.")
-    passed_over = PassedOver(skipped=stored.skipped_fires, missed=stored.missed_fires)
-    return _preview(read_trigger(stored.trigger_config), count, after or work.now, passed_over)
+    passed_over = PassedOver(skipped=row.skipped_fires, missed=row.missed_fires)
+    return _preview(read_trigger(row.trigger_config), count, after or work.now, passed_over)
 
 
 def preview_given(trigger_config: JsonObject, count: int, after: datetime) -> SchedulePreview:

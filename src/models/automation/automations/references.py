@@ -89,20 +89,22 @@ async def _existing(
 ) -> dict[Noun, frozenset[str]]:
     if not ids:
         return {}
-    named = sorted(ids)
-    forms = live_items(workspace_id, ITEM.id).where(ITEM.kind == ItemKind.FORM, ITEM.id.in_(named))
+    sorted_ids = sorted(ids)
+    forms = live_items(workspace_id, ITEM.id).where(
+        ITEM.kind == ItemKind.FORM, ITEM.id.in_(sorted_ids)
+    )
     actions = live_items(workspace_id, ITEM.target_id.label("id")).where(
-        ITEM.kind == ItemKind.ACTION, ITEM.target_id.in_(named)
+        ITEM.kind == ItemKind.ACTION, ITEM.target_id.in_(sorted_ids)
     )
     existing = {
         Noun.ACTION: actions,
-        Noun.AUTOMATION: _automations(workspace_id, named),
-        Noun.CONNECTION: existing_connections(workspace_id, named),
-        Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
-        Noun.ENDPOINT: existing_endpoints(workspace_id, named),
+        Noun.AUTOMATION: _automations(workspace_id, sorted_ids),
+        Noun.CONNECTION: existing_connections(workspace_id, sorted_ids),
+        Noun.DATA_SOURCE: existing_data_sources(workspace_id, sorted_ids),
+        Noun.ENDPOINT: existing_endpoints(workspace_id, sorted_ids),
         Noun.FORM: forms,
-        Noun.VIEW: existing_views(workspace_id, named),
-        Noun.MEMBER: members_among(workspace_id, named),
+        Noun.VIEW: existing_views(workspace_id, sorted_ids),
+        Noun.MEMBER: members_among(workspace_id, sorted_ids),
     }
     statement = union_all(
         *(

@@ -233,10 +233,10 @@ async def compiled(
         )
     )
     graph = read_graph(content)
-    found = await graphs.compile_in(
+    compilation = await graphs.compile_in(
         work, actor.workspace_id, automation_id, version.trigger_config, graph
     )
-    if found.plan is None or found.issues:
-        raise issues_error(found)
-    await graphs.keep_plan(work, automation_id, version.checksum, found)
-    return found.plan, content
+    if compilation.plan is None or compilation.issues:
+        raise issues_error(compilation)
+    await graphs.keep_plan(work, automation_id, version.checksum, compilation)
+    return compilation.plan, content

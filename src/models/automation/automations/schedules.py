@@ -106,9 +106,9 @@ async def follow(work: UnitOfWork, automation_id: Id) -> None:
     await commands.follow(work, AUTOMATION_SCHEDULES, automation_id)
 
 
-async def announce(work: UnitOfWork, which: ColumnElement[bool]) -> None:
+async def announce(work: UnitOfWork, condition: ColumnElement[bool]) -> None:
     """Update the schedules of automations whose rows the caller has not locked."""
-    await commands.announce(work, AUTOMATION_SCHEDULES, which)
+    await commands.announce(work, AUTOMATION_SCHEDULES, condition)
 
 
 def require_future(trigger_config: JsonObject, now: datetime) -> None:

@@ -53,7 +53,7 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
         _TABLE.c.kind == new.excluded.kind,
         _TABLE.c.subject_id.is_not_distinct_from(new.excluded.subject_id),
     )
-    kept = {
+    positions = {
         name: case((same, _TABLE.c[name]), else_=new.excluded[name])
         for name in ("after_event", "polled_until")
     }
@@ -61,7 +61,7 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
     await work.execute(
         new.on_conflict_do_update(
             index_elements=["automation_id"],
-            set_={**taken, **kept, "next_poll_at": new.excluded.next_poll_at},
+            set_={**taken, **positions, "next_poll_at": new.excluded.next_poll_at},
         )
     )
     if dated:

@@ -200,12 +200,12 @@ async def foreign_version(
     return ValidationError.at(path, "This version is another automation's.")
 
 
-def issues_error(compiled: Compiled) -> ValidationError:
+def issues_error(compilation: Compiled) -> ValidationError:
     """The error for an automation that does not compile, with one detail per issue."""
-    issues = compiled.issues
+    issues = compilation.issues
     first = issues[0].message.removesuffix(".")
     return ValidationError(
-        f"The automation has {len(issues)} issue(s): {first}. See details.", compiled.details
+        f"The automation has {len(issues)} issue(s): {first}. See details.", compilation.details
     )
 
 

@@ -27,13 +27,13 @@ _ITEMS = case(
 
 async def loops_of(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Collection[str]:
     """The ids of the loops in a run's graph."""
-    found = await work.scalar(
+    document = await work.scalar(
         select(GRAPH.plan)
         .select_from(automation_run)
         .join(*graph_of(automation_run))
         .where(automation_run.c.workspace_id == workspace_id, automation_run.c.id == run_id)
     )
-    plan = None if found is None else Plan.from_json(found)
+    plan = None if document is None else Plan.from_json(document)
     return [
         node.id
         for node in (() if plan is None else plan.nodes)
@@ -75,7 +75,7 @@ async def _done(work: UnitOfWork, workspace_id: Id, run_id: Id, loop: str) -> in
     """
     inside = rf"^(?:.*/)?{re.escape(loop)}:\d+"
     iteration: Any = func.substring(_node.scope_key, inside)
-    ended = (
+    scopes = (
         select(iteration)
         .where(
             _node.workspace_id == workspace_id,
@@ -86,4 +86,4 @@ async def _done(work: UnitOfWork, workspace_id: Id, run_id: Id, loop: str) -> in
         .having(~func.bool_or(_node.status.in_(OPEN_NODE)))
         .subquery()
     )
-    return int(await work.scalar(select(func.count()).select_from(ended)))
+    return int(await work.scalar(select(func.count()).select_from(scopes)))

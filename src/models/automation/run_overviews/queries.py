@@ -196,14 +196,14 @@ def _known(turns: Iterations, *, is_open: bool) -> Iterations:
 async def _links(work: UnitOfWork, actor: Actor, run: RunRow) -> list[RunLink]:
     """The runs that led to this one, and those it led to, as far as the caller sees them."""
     relations = _relations(run)
-    named = [*relations, *await _asked_for(work, run)]
+    run_ids = [*relations, *await _asked_for(work, run)]
     rows = await work.rows(
         select(_run.id, _run.status, AUTOMATION.label)
         .select_from(automation_run)
         .join(*automation_of(automation_run))
         .where(
             _run.workspace_id == actor.workspace_id,
-            or_(_run.parent_run_id == run.id, _run.id.in_(named)),
+            or_(_run.parent_run_id == run.id, _run.id.in_(run_ids)),
             AUTOMATION.item_id.not_in(select(closed_items(actor).c.id)),
         )
         .order_by(_run.id)

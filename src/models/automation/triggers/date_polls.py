@@ -151,15 +151,15 @@ class _WatchedField:
 async def _watched_field(
     work: UnitOfWork, subscription: _PolledSubscription
 ) -> _WatchedField | None:
-    found = await load_subscriber(work, subscription, subscription.workspace_id)
-    if found is None:
+    subscriber = await load_subscriber(work, subscription, subscription.workspace_id)
+    if subscriber is None:
         return None
     try:
         schema = await load_schema(work, subscription.workspace_id, subscription.subject_id)
     except NotFoundError:
         return None
-    spec = schema.fields.get(found.config["fieldKey"])
-    watch = DateWatch.of(found.config, None if spec is None else spec.kind)
+    spec = schema.fields.get(subscriber.config["fieldKey"])
+    watch = DateWatch.of(subscriber.config, None if spec is None else spec.kind)
     if spec is None or watch is None:
         return None
     return _WatchedField(schema, spec, watch)

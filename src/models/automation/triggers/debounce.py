@@ -176,14 +176,19 @@ async def start_debounced_runs(work: UnitOfWork) -> int:
 
 
 async def _start_run(work: UnitOfWork, row: DueChange) -> None:
-    found = None if row.kind is None else await load_subscriber(work, row, row.workspace_id)
-    if found is None or str(subject_of(found.config)) != row.change["record"]["databaseId"]:
+    subscriber = None if row.kind is None else await load_subscriber(work, row, row.workspace_id)
+    if (
+        subscriber is None
+        or str(subject_of(subscriber.config)) != row.change["record"]["databaseId"]
+    ):
         return
     try:
-        asked = Asked(found.fields, work.now)
-        matches = await evaluate_bounded(lambda: matches_change(found.config, row.change, asked))
+        asked = Asked(subscriber.fields, work.now)
+        matches = await evaluate_bounded(
+            lambda: matches_change(subscriber.config, row.change, asked)
+        )
     except BindingError as error:
-        await notify_filter_failed(work, found, error.message)
+        await notify_filter_failed(work, subscriber, error.message)
         return
     if matches:
-        await start(work, found, payload_of(row.change), row.chain, row.first_event_id)
+        await start(work, subscriber, payload_of(row.change), row.chain, row.first_event_id)

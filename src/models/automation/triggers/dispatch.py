@@ -102,17 +102,17 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:
     """
     events = await _CLAIM.rows(work, {"after": after, "limit": BATCH})
     cache = SubscriberCache(work)
-    done: list[int] = []
+    event_ids: list[int] = []
     for event in events:
         subscribers = await cache.subscribers_of(event)
         answered = await _answer_all(work, event, subscribers)
         if len(answered) == len(subscribers) or _is_given_up(event):
-            done.append(event.id)
+            event_ids.append(event.id)
         else:
             postponed = {"event": event.id, "backoff": backoff(event.attempts)}
             await _POSTPONE.execute(work, {**postponed, "answered": {ANSWERED_BY: answered}})
-    if done:
-        await _DELETE.execute(work, {"ids": done})
+    if event_ids:
+        await _DELETE.execute(work, {"ids": event_ids})
     return events
 
 

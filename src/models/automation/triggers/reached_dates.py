@@ -116,10 +116,10 @@ async def _watch(work: UnitOfWork, subscriber: Subscriber, database_id: Id) -> D
 async def _chain(work: UnitOfWork, event: TriggerEvent, record_id: Id, due: datetime) -> list[Id]:
     """The runs that led to a date by the record's last change, if it came shortly before."""
     last = last_change(event.workspace_id, record_id).subquery("last")
-    found = await work.first(
+    run = await work.first(
         select(RUN.id, RUN.chain)
         .select_from(last)
         .join(*run_of(last.c.run_id))
         .where(RUN.workspace_id == event.workspace_id, last.c.at > due - SHORTLY)
     )
-    return [] if found is None else [*found.chain, found.id]
+    return [] if run is None else [*run.chain, run.id]

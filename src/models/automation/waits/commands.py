@@ -66,8 +66,8 @@ async def resume(  # where a node is
     """
     if actor.principal.type is not PrincipalType.SESSION:
         _require_scope(actor)
-    asked = await asks(work, actor, automation_id, run_id, node_id, body.scope_key)
-    if not asked:
+    is_assignee = await asks(work, actor, automation_id, run_id, node_id, body.scope_key)
+    if not is_assignee:
         await _require_edit(work, actor, automation_id)
     run = await load_run(work, actor, automation_id, run_id, lock=True)
     # The lock may have taken time to get: the response counts from now.
@@ -78,7 +78,7 @@ async def resume(  # where a node is
     await _respond(work, run, Address(run_id, node_id, body.scope_key), response, actor)
     shown = await detail(work, actor, automation_id, run_id)
     await show_waits(work, actor, shown.node_runs)
-    if asked and not await _may_read(work, actor, automation_id):
+    if is_assignee and not await _may_read(work, actor, automation_id):
         return _only(shown, node_id, body.scope_key)
     return shown
 

@@ -79,22 +79,30 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
     waiting = [node for node in nodes if node.node_kind in RESUMABLE]
     if not waiting:
         return
-    kept = run_wait.c
+    columns = run_wait.c
     # Responses to a node that waits for an event may be large, and are not shown.
     responses = case(
-        (kept.kind == NodeKind.APPROVAL, kept.responses), else_=literal([], kept.responses.type)
+        (columns.kind == NodeKind.APPROVAL, columns.responses),
+        else_=literal([], columns.responses.type),
     )
     rows = await work.rows(
         select(
-            *(kept.node_id, kept.scope_key, kept.kind, kept.event_key, kept.terms, kept.outcome),
+            *(
+                columns.node_id,
+                columns.scope_key,
+                columns.kind,
+                columns.event_key,
+                columns.terms,
+                columns.outcome,
+            ),
             responses.label("responses"),
         ).where(
-            kept.workspace_id == actor.workspace_id,
-            kept.run_id == waiting[0].run_id,
-            tuple_(kept.node_id, kept.scope_key).in_(
+            columns.workspace_id == actor.workspace_id,
+            columns.run_id == waiting[0].run_id,
+            tuple_(columns.node_id, columns.scope_key).in_(
                 [(node.node_id, node.scope_key) for node in waiting]
             ),
-            kept.workflow_id.is_not(None),
+            columns.workflow_id.is_not(None),
         ),
         of=_ShownWait,
     )
@@ -108,14 +116,14 @@ def _shown(row: _ShownWait) -> JsonObject:
     if row.kind == NodeKind.WAIT_EVENT:
         by_url = row.terms.get("resumeUrl", True)
         return _present({"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome})
-    found = {
+    wait = {
         **{name: row.terms.get(name) for name in ("assignees", "role", "form")},
         "required": row.terms.get("required", 1),
         "allowEditors": row.terms.get("allowEditors", True),
         "decisions": [_present(one) for one in shown(read_responses(row))],
         "resolution": row.outcome,
     }
-    return _present(found)
+    return _present(wait)
 
 
 def _present(found: JsonObject) -> JsonObject:

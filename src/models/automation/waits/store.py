@@ -157,14 +157,14 @@ async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> 
 async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Response]:
     """The kept events of a key since the run was accepted that have resumed none of its nodes."""
     event = automation_event.c
-    used = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
+    is_used = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
     rows = await work.rows(
         select(event.id, event.user_id, event.data, event.created_at)
         .where(
             event.workspace_id == key.workspace_id,
             event.event_key == event_key,
             event.created_at >= accepted_at(key.run_id),
-            ~used,
+            ~is_used,
         )
         .order_by(event.id)
         .limit(MAX_EVENTS)

@@ -47,15 +47,15 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     received = [] if row is None else store.read_responses(row)
     if wait.event_key is not None:
         received += await store.events_before(work, key, wait.event_key)
-    counted, resolution = await evaluate_bounded(
+    accepted_responses, resolution = await evaluate_bounded(
         lambda: replay(key.kind, wait.terms, wait.starter, received)
     )
     values = {
         "workflow_id": wait.workflow_id,
         "terms": wait.terms,
         "event_key": wait.event_key,
-        "responses": store.stored(counted),
-        **({} if resolution is None else store.ending(work, resolution, counted[-1])),
+        "responses": store.stored(accepted_responses),
+        **({} if resolution is None else store.ending(work, resolution, accepted_responses[-1])),
     }
     if row is None:
         await store.insert_wait(work, key, **values)

@@ -46,14 +46,14 @@ async def receive(
     payload = read_payload(trigger, delivery)
     if not await evaluate_bounded(lambda: lets_through(trigger, payload, work.now)):
         return FILTERED
-    how = deduplication(trigger, delivery)
+    rule = deduplication(trigger, delivery)
     key = None
-    if how is not None:
-        key = await evaluate_bounded(lambda: call_key(how, delivery, payload))
+    if rule is not None:
+        key = await evaluate_bounded(lambda: call_key(rule, delivery, payload))
     run_id = new_id()
-    if how is None or key is None:
+    if rule is None or key is None:
         return await _start(work, hook, payload, run_id)
-    earlier = await _claim(work, hook, key, run_id, how.window_seconds)
+    earlier = await _claim(work, hook, key, run_id, rule.window_seconds)
     if earlier is not None:
         return earlier
     receipt = await _start(work, hook, payload, run_id)

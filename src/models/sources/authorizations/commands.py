@@ -61,11 +61,11 @@ async def start_authorization(
     Raises NotFoundError for a connection that the actor does not see, UnsupportedError when nobody
     can sign in there.
     """
-    wanted = await _requested(work, actor, body)
-    client = oauth_client(wanted.provider, platform.providers)
+    request = await _requested(work, actor, body)
+    client = oauth_client(request.provider, platform.providers)
     if client is None or platform.public_url is None:
         raise UnsupportedError(
-            f"Nobody can sign in at {wanted.provider} here: an operator registers the platform"
+            f"Nobody can sign in at {request.provider} here: an operator registers the platform"
             " there and sets WORKSPACE_PROVIDERS and WORKSPACE_PUBLIC_URL."
         )
     attempt, authorization_id = new_attempt(actor.workspace_id), new_id()
@@ -77,7 +77,7 @@ async def start_authorization(
             workspace_id=actor.workspace_id,
             user_id=actor.user_id,
             connection_id=body.connection_id,
-            **wanted._asdict(),
+            **request._asdict(),
             state_digest=keys.digest(attempt.state.encode()),
             sealed=seal_secrets(keys, authorization_id, {"verifier": attempt.verifier}),
             redirect_uri=redirect_uri,
@@ -124,7 +124,7 @@ async def accept_return(
     has expired, ValidationError when the provider refused.
     """
     digests = keys.digests(body.state.encode())
-    found = await work.first(
+    row = await work.first(
         update(oauth_authorization)
         .where(
             oauth_authorization.c.workspace_id == actor.workspace_id,
@@ -137,23 +137,23 @@ async def accept_return(
         .returning(oauth_authorization),
         of=OAuthAuthorization,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("authorization")
     if body.code is None:
         raise ValidationError.at("error", "The provider gave no access. Start again to ask anew.")
-    secrets = {**open_secrets(keys, found), "code": body.code}
+    secrets = {**open_secrets(keys, row), "code": body.code}
     await work.execute(
         update(oauth_authorization)
-        .where(oauth_authorization.c.id == found.id)
-        .values(sealed=seal_secrets(keys, found.id, secrets))
+        .where(oauth_authorization.c.id == row.id)
+        .values(sealed=seal_secrets(keys, row.id, secrets))
     )
     await accept_job(
         work,
         actor,
         Family.OAUTH_EXCHANGE,
         job_id,
-        found.id,
-        summary=f"Authorize · {found.provider}",
+        row.id,
+        summary=f"Authorize · {row.provider}",
     )
 
 
@@ -172,26 +172,28 @@ async def complete_authorization(
     work: UnitOfWork,
     actor: Actor,
     keys: KeyRing,
-    found: OAuthAuthorization,
+    authorization: OAuthAuthorization,
     credentials: Mapping[str, str],
 ) -> Id:
     """Make the connection, or authorize it anew, and forget the authorization.
 
     Raises NotFoundError for a connection that is gone, ConflictError when there are too many.
     """
-    await forget_authorization(work, found.workspace_id, found.id)
-    if found.connection_id is None:
+    await forget_authorization(work, authorization.workspace_id, authorization.id)
+    if authorization.connection_id is None:
         body = CreateConnection.model_construct(
-            provider=ProviderName(found.provider),
-            label=found.label,
+            provider=ProviderName(authorization.provider),
+            label=authorization.label,
             config={},
             credentials=dict(credentials),
-            shared=found.shared,
+            shared=authorization.shared,
         )
         return (await add_connection(work, actor, keys, body, body.config)).id
-    await get_connection(work, actor, found.connection_id)
-    await store_credentials(work, keys, found.workspace_id, found.connection_id, credentials)
-    return found.connection_id
+    await get_connection(work, actor, authorization.connection_id)
+    await store_credentials(
+        work, keys, authorization.workspace_id, authorization.connection_id, credentials
+    )
+    return authorization.connection_id
 
 
 async def forget_authorization(work: UnitOfWork, workspace_id: Id, authorization_id: Id) -> None:
@@ -209,9 +211,9 @@ def seal_secrets(keys: KeyRing, authorization_id: Id, secrets: Mapping[str, str]
     return keys.seal(json.dumps(secrets).encode(), _place(authorization_id))
 
 
-def open_secrets(keys: KeyRing, found: OAuthAuthorization) -> dict[str, str]:
+def open_secrets(keys: KeyRing, authorization: OAuthAuthorization) -> dict[str, str]:
     """The verifier, and the code. Raises UnreadableError."""
-    opened: dict[str, str] = json.loads(keys.unseal(found.sealed, _place(found.id)))
+    opened: dict[str, str] = json.loads(keys.unseal(authorization.sealed, _place(authorization.id)))
     return opened
 
 

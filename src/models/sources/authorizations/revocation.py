@@ -33,21 +33,21 @@ async def _accept_revocation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id
 ) -> None:
     try:
-        opened = await open_connection(work, keys, actor.workspace_id, connection_id)
+        connection = await open_connection(work, keys, actor.workspace_id, connection_id)
     except UnreadableError:
         return
-    if opened is None or ACCESS_TOKEN not in opened.credentials:
+    if connection is None or ACCESS_TOKEN not in connection.credentials:
         return
     job_id = new_id()
-    sealed = keys.seal(json.dumps(opened.credentials).encode(), _place(job_id))
+    sealed = keys.seal(json.dumps(connection.credentials).encode(), _place(job_id))
     await accept_job(
         work,
         actor,
         Family.OAUTH_REVOCATION,
         job_id,
         connection_id,
-        summary=f"Revoke · {opened.provider}",
-        input={"provider": opened.provider.value, "sealed": base64.b64encode(sealed).decode()},
+        summary=f"Revoke · {connection.provider}",
+        input={"provider": connection.provider.value, "sealed": base64.b64encode(sealed).decode()},
     )
 
 

@@ -103,18 +103,18 @@ def oauth_client(
     name: ProviderName, settings: Mapping[str, ProviderSettings]
 ) -> OAuthClient | None:
     """The client that the operator registered at a provider, or None."""
-    provider, known = OAUTH_PROVIDERS.get(name), settings.get(name.value)
-    if provider is None or known is None or known.client_id is None:
+    provider, registration = OAUTH_PROVIDERS.get(name), settings.get(name.value)
+    if provider is None or registration is None or registration.client_id is None:
         return None
-    secret = known.client_secret
+    secret = registration.client_secret
     return OAuthClient(
         provider=provider,
-        client_id=known.client_id,
+        client_id=registration.client_id,
         client_secret=None if secret is None else secret.get_secret_value(),
-        scopes=provider.scopes if known.scopes is None else known.scopes,
-        authorization_url=known.authorization_url or provider.authorization_url,
-        token_url=known.token_url or provider.token_url,
-        revocation_url=known.revocation_url or provider.revocation_url,
+        scopes=provider.scopes if registration.scopes is None else registration.scopes,
+        authorization_url=registration.authorization_url or provider.authorization_url,
+        token_url=registration.token_url or provider.token_url,
+        revocation_url=registration.revocation_url or provider.revocation_url,
     )
 
 
@@ -166,14 +166,14 @@ def credentials_of(
     token, refresh = answer.get("access_token"), answer.get("refresh_token")
     if not isinstance(token, str) or not token:
         return None
-    kept = {ACCESS_TOKEN: token}
+    credentials = {ACCESS_TOKEN: token}
     refresh = refresh if isinstance(refresh, str) and refresh else before.get(REFRESH_TOKEN)
     if refresh is not None:
-        kept[REFRESH_TOKEN] = refresh
+        credentials[REFRESH_TOKEN] = refresh
     seconds = answer.get("expires_in")
     if isinstance(seconds, int | float) and 0 < seconds < timedelta(days=3650).total_seconds():
-        kept[EXPIRES_AT] = (now + timedelta(seconds=seconds)).isoformat()
-    return kept
+        credentials[EXPIRES_AT] = (now + timedelta(seconds=seconds)).isoformat()
+    return credentials
 
 
 def is_stale(credentials: Mapping[str, str], now: datetime) -> bool:

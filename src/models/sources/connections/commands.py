@@ -76,27 +76,27 @@ async def update_connection(
 
     Raises what `create_connection` raises, and NotFoundError.
     """
-    found = await get_connection(work, actor, connection_id)
+    before = await get_connection(work, actor, connection_id)
     named = body.model_fields_set
-    changed: JsonObject = body.model_dump(include=named & {"label", "shared"})
-    config = found.config
+    values: JsonObject = body.model_dump(include=named & {"label", "shared"})
+    config = before.config
     if "config" in named:
-        config = changed["config"] = await checked_config(work, actor, found.provider, body.config)
+        config = values["config"] = await checked_config(work, actor, before.provider, body.config)
     if "config" in named or "credentials" in named:
         # Else whoever may change the host could have the password sent to their own.
-        _check_credentials(found.provider, config, body.credentials)
-        changed["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
+        _check_credentials(before.provider, config, body.credentials)
+        values["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
     moment = next_updated_at(connection.c.updated_at, work.now)
-    made = await work.first(
+    row = await work.first(
         update(connection)
         .where(*seen_by(actor), connection.c.id == connection_id)
-        .values(**changed, updated_at=moment)
+        .values(**values, updated_at=moment)
         .returning(connection),
         of=Connection,
     )
-    if made is None:
+    if row is None:
         raise NotFoundError("connection")
-    return ConnectionDetail.model_validate(made)
+    return ConnectionDetail.model_validate(row)
 
 
 async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> DeletedConnection:
@@ -129,14 +129,14 @@ def _check_credentials(
     provider: ProviderName, config: JsonObject, given: Mapping[str, str]
 ) -> None:
     """Raise ValidationError unless these are the credentials the provider signs in with."""
-    needed = () if config.get("auth") == "none" else PROVIDERS[provider].credentials
+    names = () if config.get("auth") == "none" else PROVIDERS[provider].credentials
     for name in given:
-        if name not in needed:
-            known = " and ".join(needed) or "none"
+        if name not in names:
+            known = " and ".join(names) or "none"
             raise ValidationError.at(
                 f"credentials.{name}", f"Unknown; the provider signs in with {known}."
             )
-    for name in needed:
+    for name in names:
         if name not in given:
             raise ValidationError.at(f"credentials.{name}", "The provider signs in with it.")
 

@@ -37,31 +37,31 @@ async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], run_id: Id, user_id: Id
 ) -> Placement | None:
     """The placement of a run: its data source's; an import is for its maker and for managers."""
-    found = await work.first(
+    row = await work.first(
         select(_run.workspace_id, _run.data_source_id, _run.actor_user_id).where(
             _run.id == run_id, _run.workspace_id == any_(literal(list(workspace_ids)))
         )
     )
-    if found is None:
+    if row is None:
         return None
-    if found.data_source_id is not None:
+    if row.data_source_id is not None:
         return await _visible_refresh(work, workspace_ids, run_id, user_id)
-    own = found.actor_user_id == user_id
+    own = row.actor_user_id == user_id
     granted = Level.VIEW if own else Level.NONE
-    return Placement(workspace_id=found.workspace_id, restricted=True, granted=granted)
+    return Placement(workspace_id=row.workspace_id, restricted=True, granted=granted)
 
 
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverview:
     """The content of a run's page when it is opened. Raises `NotFoundError`."""
     run = await run_in_workspace(work, actor.workspace_id, run_id)
-    made = None if run.result is None else run.result.get("databaseId")
+    database_id = None if run.result is None else run.result.get("databaseId")
     return SourceRunOverview(
         id=run.id,
         workspace_id=run.workspace_id,
         title=await run_title(work, run),
         trigger=run.trigger,
         data_source_id=run.data_source_id,
-        database_id=run.database_id or made,
+        database_id=run.database_id or database_id,
         created_at=run.created_at,
         run=await _state(work, run),
         metadata={},

@@ -58,15 +58,15 @@ async def get_run(
 
 async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunRow:
     """The row of a run. Raises `NotFoundError`."""
-    found = await work.first(
+    row = await work.first(
         select(data_source_run).where(
             data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
         ),
         of=SourceRunRow,
     )
-    if found is None:
+    if row is None:
         raise NotFoundError("run")
-    return found
+    return row
 
 
 async def latest_runs(
@@ -99,15 +99,15 @@ def _detail(row: SourceRunRow) -> DataSourceRunDetail:
 
 def shown_of(row: SourceRunRow) -> JsonObject:
     """The values shown otherwise than they are stored; an open run counts what it reads."""
-    made = row.progress
-    size = made.get("bytes", 0)
-    if made.get("stage") == Stage.FETCH:
+    progress = row.progress
+    size = progress.get("bytes", 0)
+    if progress.get("stage") == Stage.FETCH:
         # Also what is here of a page that is not whole yet.
-        size = max(size, made.get("received", 0))
-    read = {"rows": made.get("read", 0), "bytes": size}
+        size = max(size, progress.get("received", 0))
+    read = {"rows": progress.get("read", 0), "bytes": size}
     counted = {"rowsFetched": read["rows"], "bytesFetched": read["bytes"]}
     return {
-        "progress": {"stage": made["stage"], **read} if "stage" in made else None,
+        "progress": {"stage": progress["stage"], **read} if "stage" in progress else None,
         "stats": row.stats or counted,
         "reversal": None if row.result is None else row.result.get("reversal"),
         "page_url": page_url(row.id),
@@ -121,13 +121,13 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
         data_source_run.c.id == import_id,
         data_source_run.c.data_source_id.is_(None),
     )
-    found = await work.first(statement, of=SourceRunRow)
-    if found is None or (found.actor_user_id != actor.user_id and actor.role not in MANAGERS):
+    row = await work.first(statement, of=SourceRunRow)
+    if row is None or (row.actor_user_id != actor.user_id and actor.role not in MANAGERS):
         raise NotFoundError("import")
-    shown = {**columns_of(found), **shown_of(found), "result": None}
+    shown = {**columns_of(row), **shown_of(row), "result": None}
     detail = SpreadsheetImportDetail.model_validate(shown)
-    if found.result is not None:
-        detail.result = _result(found, found.result)
+    if row.result is not None:
+        detail.result = _result(row, row.result)
     return detail
 
 
@@ -144,14 +144,14 @@ async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[s
 
 def _result(run: SourceRunRow, result: JsonObject) -> SpreadsheetImportResult:
     stats = run.stats
-    written = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
+    names = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
     return SpreadsheetImportResult(
         database_id=result["databaseId"],
         item_id=result["itemId"],
         label=result["label"],
         sheet_name_used=run.progress.get("sheetName"),
         field_count=len(run.progress["mapping"]),
-        record_count=sum(stats[name] for name in written),
+        record_count=sum(stats[name] for name in names),
         skipped_row_count=stats["rowsSkipped"],
         skipped_cells=result["lost"],
         import_id=run.id,

@@ -94,41 +94,41 @@ async def update_data_source(
     actor: Actor,
     data_source_id: Id,
     body: UpdateDataSource,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> DataSourceRow:
-    """Change what the body names; `expected` is the `updatedAt` last read.
+    """Change what the body names; `expected_updated_at` is the `updatedAt` last read.
 
     Raises what `create_data_source` raises, and `ConflictError` when the data source is no longer
     the one that was read.
     """
-    found = await find_data_source(work, actor.workspace_id, data_source_id)
+    row = await find_data_source(work, actor.workspace_id, data_source_id)
     if "target_database_id" in body.model_fields_set and body.target_database_id is None:
         raise ValidationError.at("targetDatabaseId", "A data source always has a target.")
     await _check_target(work, actor, body.target_database_id)
     if body.target_database_id is None and body.model_fields_set & _WRITING:
         # Its schedule writes in the name of who created it, not of who changes what is written.
-        await _check_target(work, actor, found.target_database_id)
-    changed = _columns(body, body.model_fields_set)
+        await _check_target(work, actor, row.target_database_id)
+    values = _columns(body, body.model_fields_set)
     if body.target_database_id is not None:
-        changed["target_database_id"] = body.target_database_id
+        values["target_database_id"] = body.target_database_id
     if "config" in body.model_fields_set:
-        kind = DataSourceKind(found.kind)
-        changed["config"] = await checked_config(work, actor, kind, body.config, found.config)
-    fields = [FieldMapping.model_validate(one) for one in changed.get("fields", found.fields)]
-    check_fields(fields, changed.get("key_fields", found.key_fields))
-    if "key" in body.model_fields_set and body.key != found.key:
+        kind = DataSourceKind(row.kind)
+        values["config"] = await checked_config(work, actor, kind, body.config, row.config)
+    fields = [FieldMapping.model_validate(one) for one in values.get("fields", row.fields)]
+    check_fields(fields, values.get("key_fields", row.key_fields))
+    if "key" in body.model_fields_set and body.key != row.key:
         key = await reserve_key(work, data_source, actor.workspace_id, body.key, body.key)
-        changed["key"] = key
+        values["key"] = key
     this = (data_source.c.workspace_id == actor.workspace_id, data_source.c.id == data_source_id)
     moment = next_updated_at(data_source.c.updated_at, work.now)
-    statement = update(data_source).where(*this).values(**changed, updated_at=moment)
-    if expected is not None:
-        statement = statement.where(data_source.c.updated_at == expected)
+    statement = update(data_source).where(*this).values(**values, updated_at=moment)
+    if expected_updated_at is not None:
+        statement = statement.where(data_source.c.updated_at == expected_updated_at)
     written = await work.execute(statement)
     if written.rowcount == 0:
         raise ConflictError("The data source was changed since it was read. Read it again.")
     if "label" in body.model_fields_set:
-        await rename_item(work, actor, found.item_id, body.label)
+        await rename_item(work, actor, row.item_id, body.label)
     if body.model_fields_set & _SCHEDULING:
         had_one = "schedule" in body.model_fields_set
         await follow(work, DATA_SOURCE_SCHEDULES, data_source_id, had_one=had_one)
@@ -201,7 +201,7 @@ async def checked_config(
     actor: Actor,
     kind: DataSourceKind,
     config: JsonObject,
-    stored: JsonObject | None = None,
+    before: JsonObject | None = None,
 ) -> JsonObject:
     """The config as it is stored, in place of the one that is. Raises `NotFoundError`."""
     place, named = named_connection(config)
@@ -213,7 +213,7 @@ async def checked_config(
     if file_id is not None:
         await readable_file(work, actor, file_id)
     read = read_part(CONFIGS[kind], config, "config")
-    return restored_config(read.model_dump(mode="json", by_alias=True, exclude_none=True), stored)
+    return restored_config(read.model_dump(mode="json", by_alias=True, exclude_none=True), before)
 
 
 def _id_of(value: object) -> Id | None:

@@ -38,13 +38,13 @@ async def preview_outcome(
     Raises `ValidationError` for what cannot be fetched or read, `InProgressError` when this is the
     last time to ask.
     """
-    found = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
-    if found.status == JobStatus.SUCCEEDED:
-        return DataSourcePreview.model_validate(found.result)
-    if found.status not in OPEN_JOB:
-        if found.error is None:
+    job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
+    if job.status == JobStatus.SUCCEEDED:
+        return DataSourcePreview.model_validate(job.result)
+    if job.status not in OPEN_JOB:
+        if job.error is None:
             raise UpstreamError("The source could not be read. Try again.")
-        raise ValidationError.at("config", found.error)
+        raise ValidationError.at("config", job.error)
     if last:
         raise InProgressError("The source takes long to answer. Try again.")
     return None

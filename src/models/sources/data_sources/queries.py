@@ -73,7 +73,7 @@ class SourceItem(Protocol):
 
 async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> SourceItem:
     """The item of a data source that exists, be it in the trash."""
-    found = await work.first(
+    row = await work.first(
         select(ITEM.id, ITEM.title)
         .join(data_source, data_source.c.item_id == ITEM.id)
         .where(
@@ -83,8 +83,8 @@ async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) ->
         ),
         of=SourceItem,
     )
-    assert found is not None, "a run refers to it"
-    return found
+    assert row is not None, "a run refers to it"
+    return row
 
 
 async def data_source_label(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> str | None:

@@ -35,30 +35,30 @@ async def fire(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | None:
     None when there is nothing to wait for: the schedule is gone or paused, the sync has ended
     already, or another one is open, which then counts for the due time too.
     """
-    wanted = await scheduled(work, MOUNT_SCHEDULES, mount_id)
-    if wanted is None:
+    schedule = await scheduled(work, MOUNT_SCHEDULES, mount_id)
+    if schedule is None:
         return None
-    await set_next_run(work, MOUNT_SCHEDULES, mount_id, wanted.next_after(work.now))
-    if wanted.paused is not None:
+    await set_next_run(work, MOUNT_SCHEDULES, mount_id, schedule.next_after(work.now))
+    if schedule.paused is not None:
         return None
-    this = (mount.c.workspace_id == wanted.workspace_id, mount.c.id == mount_id)
-    row = await work.first(select(mount).where(*this).with_for_update(), of=MountRow)
+    conditions = (mount.c.workspace_id == schedule.workspace_id, mount.c.id == mount_id)
+    row = await work.first(select(mount).where(*conditions).with_for_update(), of=MountRow)
     if row is None or row.created_by_user_id is None:
         return None
-    job_id = due_run_id(wanted.schedule_id, due)
+    job_id = due_run_id(schedule.schedule_id, due)
     if row.sync_job_id is None:
         given = {"mountId": str(mount_id), "place": None}
-        workspace_id, user_id = wanted.workspace_id, row.created_by_user_id
+        workspace_id, user_id = schedule.workspace_id, row.created_by_user_id
         family = Family.MOUNT_SYNC
         if await record_job(work, workspace_id, user_id, family, job_id, mount_id, given):
-            await work.execute(update(mount).where(*this).values(sync_job_id=job_id))
+            await work.execute(update(mount).where(*conditions).values(sync_job_id=job_id))
             await stand_in_line(work, family, workspace_id, job_id, _request(mount_id))
     elif row.sync_job_id != job_id:
         return None
-    job = await find_job(work, wanted.workspace_id, Family.MOUNT_SYNC, job_id)
+    job = await find_job(work, schedule.workspace_id, Family.MOUNT_SYNC, job_id)
     if job.status not in OPEN_JOB:
         return None
-    return DueSync(job_id, wanted.workspace_id, _request(mount_id))
+    return DueSync(job_id, schedule.workspace_id, _request(mount_id))
 
 
 def _request(mount_id: Id) -> StartRequest:

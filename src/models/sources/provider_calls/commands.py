@@ -44,13 +44,13 @@ async def usable_connection(
 
     Raises NotFoundError, FeatureOffError and InvalidError, in this order.
     """
-    found = await get_connection(work, actor, connection_id)
-    await require_feature(work, actor.workspace_id, found.provider)
-    provider = PROVIDERS[found.provider]
-    for one in needed:
-        if one not in provider.capabilities:
-            raise InvalidError(f"{provider.label} cannot {_VERBS[one]}.")
-    return found
+    connection = await get_connection(work, actor, connection_id)
+    await require_feature(work, actor.workspace_id, connection.provider)
+    provider = PROVIDERS[connection.provider]
+    for capability in needed:
+        if capability not in provider.capabilities:
+            raise InvalidError(f"{provider.label} cannot {_VERBS[capability]}.")
+    return connection
 
 
 _VERBS: Mapping[Capability, str] = {

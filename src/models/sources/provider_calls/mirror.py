@@ -1,4 +1,4 @@
-"""The mirror: answers of providers, served again for a moment to those they were given to.
+"""Two-minute cache of provider answers, per member.
 
 Its key is the workspace, the connection as it is configured, and the member. Nothing is read from
 it before the caller's rights, the connection and the feature were checked for this very request.

@@ -24,7 +24,7 @@ class Written(NamedTuple):
     """A block that an import wrote: digests of the document's form and of the stored one."""
 
     incoming: str
-    stored: str
+    local: str
 
 
 class Taken(NamedTuple):
@@ -39,7 +39,7 @@ class Merged:
     """The blocks of the merged page, and of the document the blocks that people's stand for."""
 
     blocks: list[Taken] = field(default_factory=list)
-    kept: dict[int, str] = field(default_factory=dict)
+    digests: dict[int, str] = field(default_factory=dict)
     counts: PartCounts = field(default_factory=PartCounts)
 
 
@@ -55,34 +55,34 @@ def _bare(block: JsonObject) -> list[object]:
 
 def merge(before: Sequence[Written], here: Sequence[str], incoming: Sequence[str]) -> Merged:
     """The page to write; `here` are digests of what is stored, `incoming` of the document."""
-    found = Merged()
-    counted = dict.fromkeys(("created", "updated", "unchanged", "removed", "kept"), 0)
+    merged = Merged()
+    counts = dict.fromkeys(("created", "updated", "unchanged", "removed", "kept"), 0)
     for base, ours, theirs in _chunks(before, here, incoming):
-        same_here = [before[i].stored for i in base] == [here[i] for i in ours]
+        same_here = [before[i].local for i in base] == [here[i] for i in ours]
         same_incoming = [before[i].incoming for i in base] == [incoming[i] for i in theirs]
         if same_incoming:
-            found.blocks += [Taken(i, None) for i in ours]
-            found.kept |= {j: before[i].stored for i, j in zip(base, theirs, strict=True)}
-            counted["unchanged"] += len(theirs)
+            merged.blocks += [Taken(i, None) for i in ours]
+            merged.digests |= {j: before[i].local for i, j in zip(base, theirs, strict=True)}
+            counts["unchanged"] += len(theirs)
         elif same_here:
-            found.blocks += _replaced(ours, theirs)
+            merged.blocks += _replaced(ours, theirs)
             both = min(len(ours), len(theirs))
-            counted["updated"] += both
-            counted["created"] += len(theirs) - both
-            counted["removed"] += len(ours) - both
+            counts["updated"] += both
+            counts["created"] += len(theirs) - both
+            counts["removed"] += len(ours) - both
         elif (added := _added(before, here, base, ours)) is not None:
             leading = [i for i in ours if all(k in added for k in range(ours.start, i + 1))]
             rest = [i for i in ours if i not in added]
-            found.blocks += [Taken(i, None) for i in leading]
-            found.blocks += _replaced(rest, theirs)
-            found.blocks += [Taken(i, None) for i in ours if i in added and i not in leading]
-            counted["updated"] += max(len(rest), len(theirs))
+            merged.blocks += [Taken(i, None) for i in leading]
+            merged.blocks += _replaced(rest, theirs)
+            merged.blocks += [Taken(i, None) for i in ours if i in added and i not in leading]
+            counts["updated"] += max(len(rest), len(theirs))
         else:
-            found.blocks += [Taken(i, None) for i in ours]
-            found.kept |= dict.fromkeys(theirs, "")
-            counted["kept"] += max(len(theirs), 1)
-    found.counts = PartCounts(**counted)
-    return found
+            merged.blocks += [Taken(i, None) for i in ours]
+            merged.digests |= dict.fromkeys(theirs, "")
+            counts["kept"] += max(len(theirs), 1)
+    merged.counts = PartCounts(**counts)
+    return merged
 
 
 def _replaced(ours: Sequence[int], theirs: Sequence[int]) -> list[Taken]:
@@ -95,21 +95,21 @@ def _added(
     before: Sequence[Written], here: Sequence[str], base: range, ours: range
 ) -> set[int] | None:
     """The blocks that people added, where they did nothing else; None where they did."""
-    left = [before[i].stored for i in base]
-    added = set[int]()
+    remaining = [before[i].local for i in base]
+    additions = set[int]()
     for i in ours:
-        if left and here[i] == left[0]:
-            left.pop(0)
+        if remaining and here[i] == remaining[0]:
+            remaining.pop(0)
         else:
-            added.add(i)
-    return None if left else added
+            additions.add(i)
+    return None if remaining else additions
 
 
 def _chunks(
     before: Sequence[Written], here: Sequence[str], incoming: Sequence[str]
 ) -> Iterator[tuple[range, range, range]]:
     """The three lists in parts, each of blocks that are the same in all, or between such."""
-    to_here = _pairs([one.stored for one in before], here)
+    to_here = _pairs([one.local for one in before], here)
     to_incoming = _pairs([one.incoming for one in before], incoming)
     base = ours = theirs = 0
     for i in range(len(before)):
@@ -131,11 +131,11 @@ def _pairs(one: Sequence[str], other: Sequence[str]) -> dict[int, int]:
     end = 0
     while end < most - start and one[-1 - end] == other[-1 - end]:
         end += 1
-    found = {i: i for i in range(start)}
-    found |= {len(one) - i: len(other) - i for i in range(1, end + 1)}
+    pairs = {i: i for i in range(start)}
+    pairs |= {len(one) - i: len(other) - i for i in range(1, end + 1)}
     inner = one[start : len(one) - end], other[start : len(other) - end]
     if len(inner[0]) * len(inner[1]) <= _COMPARED:
         for block in SequenceMatcher(None, *inner, autojunk=False).get_matching_blocks():
             for k in range(block.size):
-                found[start + block.a + k] = start + block.b + k
-    return found
+                pairs[start + block.a + k] = start + block.b + k
+    return pairs

@@ -66,7 +66,7 @@ async def record_import(
     """
     if actor.person is None:
         raise DeniedError("An import needs a person in whose name it makes content.")
-    given = {
+    job_input = {
         "connectionId": str(connection_id),
         "resource": resource.to_json(),
         "parentItemId": None,
@@ -74,7 +74,7 @@ async def record_import(
         "configured": True,
     }
     workspace_id, family = actor.workspace_id, Family.RESOURCE_IMPORT
-    if await record_job(work, workspace_id, actor.person, family, job_id, connection_id, given):
+    if await record_job(work, workspace_id, actor.person, family, job_id, connection_id, job_input):
         request = start_request(connection_id, "Import", "action")
         await stand_in_line(work, family, workspace_id, job_id, request)
 
@@ -113,13 +113,13 @@ async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> Imported
 
 
 async def _shown(work: UnitOfWork, actor: Actor, job: JobRow) -> ImportedResource | None:
-    known = job.result or job.progress
-    if "rootId" not in known:
+    result = job.result or job.progress
+    if "rootId" not in result:
         return None
     root = await work.first(
         select(imported_resource).where(
             imported_resource.c.workspace_id == actor.workspace_id,
-            imported_resource.c.id == Id(known["rootId"]),
+            imported_resource.c.id == Id(result["rootId"]),
         ),
         of=ImportedRow,
     )
@@ -127,10 +127,10 @@ async def _shown(work: UnitOfWork, actor: Actor, job: JobRow) -> ImportedResourc
         return None
     return ImportedResource(
         item=await get_item(work, actor.workspace_id, root.item_id),
-        imported=ImportCounts.model_validate(known["counts"]),
-        rows=known.get("rows"),
-        blocks=known.get("blocks"),
-        skipped=[SkippedResource.model_validate(one) for one in known["skipped"]],
+        imported=ImportCounts.model_validate(result["counts"]),
+        rows=result.get("rows"),
+        blocks=result.get("blocks"),
+        skipped=[SkippedResource.model_validate(one) for one in result["skipped"]],
         job=ImportJob.model_validate(job),
     )
 

@@ -48,23 +48,23 @@ def importable(form: HostedForm) -> ImportableForm:
     The first short text fills the title of the records. Raises ValidationError for a form that
     asks for nothing importable.
     """
-    found = ImportableForm([], [], [])
-    for asked in form.questions:
-        label = shown_name(asked.label)
-        if len(found.fields) >= MAX_QUESTIONS or not _has_equivalent(asked):
-            found.skipped.append(label)
+    native = ImportableForm([], [], [])
+    for question in form.questions:
+        label = shown_name(question.label)
+        if len(native.fields) >= MAX_QUESTIONS or not _has_equivalent(question):
+            native.skipped.append(label)
             continue
-        key = f"q{len(found.fields) + 1}"
-        if asked.kind is FieldKind.TEXT and all(one.key != TITLE_KEY for one in found.fields):
+        key = f"q{len(native.fields) + 1}"
+        if question.kind is FieldKind.TEXT and all(one.key != TITLE_KEY for one in native.fields):
             key = TITLE_KEY
-        found.fields.append(_field(asked, key, label))
-        question: JsonObject = {"key": key, "label": label, "required": asked.required}
-        if asked.help:
-            question["help"] = asked.help[:_LONGEST_HELP]
-        found.questions.append(question)
-    if not found.fields:
+        native.fields.append(_field(question, key, label))
+        form_field: JsonObject = {"key": key, "label": label, "required": question.required}
+        if question.help:
+            form_field["help"] = question.help[:_LONGEST_HELP]
+        native.questions.append(form_field)
+    if not native.fields:
         raise ValidationError.at("resource", "The form has no question that can be imported.")
-    return found
+    return native
 
 
 def _has_equivalent(asked: FormQuestion) -> bool:
@@ -92,16 +92,16 @@ async def create_from(work: UnitOfWork, actor: Actor, title: str, form: HostedFo
 
     Raises what `importable` and `create_database` raise.
     """
-    found = importable(form)
-    made = await create_database(
-        work, actor, CreateDatabase.model_construct(label=title, fields=found.fields)
+    native = importable(form)
+    database = await create_database(
+        work, actor, CreateDatabase.model_construct(label=title, fields=native.fields)
     )
     form_id = new_id()
     item_id = await create_item_for(work, actor, ItemKind.FORM, form_id, title)
     config: JsonObject = {
-        "databaseId": str(made.id),
+        "databaseId": str(database.id),
         "title": title,
-        "fields": found.questions,
+        "fields": native.questions,
     }
     if form.description:
         config["description"] = form.description[:_LONGEST_HELP]
@@ -109,10 +109,10 @@ async def create_from(work: UnitOfWork, actor: Actor, title: str, form: HostedFo
     return {
         "surfaceId": str((await get_form(work, actor, form_id)).surface_id),
         "itemId": str(item_id),
-        "databaseId": str(made.id),
+        "databaseId": str(database.id),
         "title": title,
-        "fieldCount": len(found.fields),
-        "skipped": found.skipped,
+        "fieldCount": len(native.fields),
+        "skipped": native.skipped,
     }
 
 

@@ -77,23 +77,23 @@ async def make_file(
     content: Content,
 ) -> Outcome:
     """The file of a resource, whose bytes are in the object store."""
-    digest, made = content.sha256.hex(), new_id()
+    digest, file_id = content.sha256.hex(), new_id()
     if row.item_id is None:
-        await _register(work, actor, made, content)
-        item_id = await new_item(work, actor, row, parent_item_id, made)
+        await _register(work, actor, file_id, content)
+        item_id = await new_item(work, actor, row, parent_item_id, file_id)
         return await note(
-            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state=str(made)
+            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state=str(file_id)
         )
     placed, same = await refreshed(work, actor, row, digest)
     if placed is None or same is not None:
         return same or Outcome.KEPT
     if str(placed.target_id) != row.local_state:
         return await note(work, row, Outcome.KEPT)
-    await _register(work, actor, made, content)
-    await change_item(work, actor, placed.id, {"target_id": made})
+    await _register(work, actor, file_id, content)
+    await change_item(work, actor, placed.id, {"target_id": file_id})
     await discard_file(work, actor, target_of(placed))
     await keep_name(work, actor, row, placed)
-    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(made))
+    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(file_id))
 
 
 async def _register(work: UnitOfWork, actor: Actor, file_id: Id, content: Content) -> None:

@@ -37,18 +37,18 @@ async def make_page(
     await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
     here = await _stored(work, actor, surface_id)
     before = [Written(*pair) for pair in row.blocks or ()]
-    incoming = [digest_of(one) for one in blocks]
-    found = merge(before, [digest_of(one) for one in here], incoming)
-    outcome = found.counts.outcome
+    incoming = [digest_of(block) for block in blocks]
+    merged = merge(before, [digest_of(block) for block in here], incoming)
+    outcome = merged.counts.outcome
     if outcome is Outcome.UPDATED:
-        body = ReplaceSurface.model_validate({"blocks": _merged_blocks(found, here, blocks)})
+        body = ReplaceSurface.model_validate({"blocks": _merged_blocks(merged, here, blocks)})
         written = [
-            _bare(one) for one in (await replace_surface(work, actor, surface_id, body)).blocks
+            _bare(block) for block in (await replace_surface(work, actor, surface_id, body)).blocks
         ]
         await keep_name(work, actor, row, placed)
-        pairs = _pairs(found, incoming, written)
-        return await note(work, row, outcome, digest=digest, blocks=pairs), found.counts
-    return await note(work, row, outcome), found.counts
+        pairs = _pairs(merged, incoming, written)
+        return await note(work, row, outcome, digest=digest, blocks=pairs), merged.counts
+    return await note(work, row, outcome), merged.counts
 
 
 async def _create(
@@ -88,28 +88,28 @@ def _bare(block: BlockTree) -> JsonObject:
 
 
 def _merged_blocks(
-    found: Merged, here: Sequence[JsonObject], incoming: Sequence[JsonObject]
+    merged: Merged, here: Sequence[JsonObject], incoming: Sequence[JsonObject]
 ) -> list[JsonObject]:
     """The blocks of the merged page; one that only becomes another stays that block."""
     blocks: list[JsonObject] = []
-    for taken in found.blocks:
-        place = None if taken.here is None else here[taken.here]
-        if taken.incoming is None:
+    for choice in merged.blocks:
+        place = None if choice.here is None else here[choice.here]
+        if choice.incoming is None:
             assert place is not None, "a block is of the page or of the document"
             blocks.append(place)
-        elif place is not None and place["kind"] == incoming[taken.incoming]["kind"]:
-            blocks.append({**incoming[taken.incoming], "id": place["id"]})
+        elif place is not None and place["kind"] == incoming[choice.incoming]["kind"]:
+            blocks.append({**incoming[choice.incoming], "id": place["id"]})
         else:
-            blocks.append(incoming[taken.incoming])
+            blocks.append(incoming[choice.incoming])
     return blocks
 
 
 def _pairs(
-    found: Merged, incoming: Sequence[str], written: Sequence[JsonObject]
+    merged: Merged, incoming: Sequence[str], written: Sequence[JsonObject]
 ) -> list[list[Any]]:
     """The pairs the next import compares with: the document, and how each block of it is stored."""
-    stored = dict(found.kept)
-    for taken, block in zip(found.blocks, written, strict=True):
-        if taken.incoming is not None:
-            stored[taken.incoming] = digest_of(block)
+    stored = dict(merged.digests)
+    for choice, block in zip(merged.blocks, written, strict=True):
+        if choice.incoming is not None:
+            stored[choice.incoming] = digest_of(block)
     return [[one, stored[place]] for place, one in enumerate(incoming)]

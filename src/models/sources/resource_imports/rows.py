@@ -63,20 +63,20 @@ async def add_root(
     kind: ImportedKind,
 ) -> Id:
     """The row of a resource that was not imported before."""
-    made = new_id()
+    row_id = new_id()
     await work.execute(
         insert(imported_resource).values(
-            id=made,
+            id=row_id,
             workspace_id=workspace_id,
             connection_id=connection_id,
-            root_id=made,
+            root_id=row_id,
             external_id=resource.external_id,
             kind=kind.value,
             created_at=work.now,
             **_seen(work, job_id, resource),
         )
     )
-    return made
+    return row_id
 
 
 async def renew_root(work: UnitOfWork, root_id: Id, job_id: Id, resource: ProviderResource) -> None:
@@ -105,18 +105,18 @@ async def record_listed(
     Gives the number of new ones, and the resources that cannot be imported. Each resource is
     imported once, wherever and however often it is listed.
     """
-    given = {one.external_id: one for one in resources}
-    known = await work.rows(
+    by_id = {item.external_id: item for item in resources}
+    existing_rows = await work.rows(
         select(imported_resource).where(
             imported_resource.c.root_id == folder.root_id,
-            imported_resource.c.external_id.in_(list(given)),
+            imported_resource.c.external_id.in_(list(by_id)),
             imported_resource.c.sheet_name.is_(None),
         ),
         of=ImportedRow,
     )
-    await _renew(work, job_id, [(row, given.pop(row.external_id)) for row in known])
-    usable = {one.external_id: kind for one in given.values() if (kind := imported_kind(one))}
-    fresh = [one for one in given.values() if one.external_id in usable][: max(room, 0)]
+    await _renew(work, job_id, [(row, by_id.pop(row.external_id)) for row in existing_rows])
+    usable = {item.external_id: kind for item in by_id.values() if (kind := imported_kind(item))}
+    fresh = [item for item in by_id.values() if item.external_id in usable][: max(room, 0)]
     rows = [
         {
             "id": new_id(),
@@ -124,16 +124,16 @@ async def record_listed(
             "connection_id": folder.connection_id,
             "root_id": folder.root_id,
             "parent_id": folder.id,
-            "external_id": one.external_id,
-            "kind": usable[one.external_id].value,
+            "external_id": item.external_id,
+            "kind": usable[item.external_id].value,
             "created_at": work.now,
-            **_seen(work, job_id, one),
+            **_seen(work, job_id, item),
         }
-        for one in fresh
+        for item in fresh
     ]
     if rows:
         await work.execute(insert(imported_resource), rows)
-    return len(rows), [one for one in given.values() if one.external_id not in usable]
+    return len(rows), [item for item in by_id.values() if item.external_id not in usable]
 
 
 async def _renew(
@@ -154,7 +154,7 @@ async def _renew(
 
 async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str] = ()) -> None:
     """The sheets of a workbook beside its first are to be imported: those known, and these."""
-    seen = {
+    values = {
         "external_type": book.external_type,
         "offered_revision": book.offered_revision,
         "mime_type": book.mime_type,
@@ -162,17 +162,17 @@ async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str
         "pending": True,
         "updated_at": work.now,
     }
-    known = await work.rows(
+    existing_rows = await work.rows(
         update(imported_resource)
         .where(
             imported_resource.c.root_id == book.root_id,
             imported_resource.c.external_id == book.external_id,
             imported_resource.c.sheet_name.is_not(None),
         )
-        .values(seen)
+        .values(values)
         .returning(imported_resource.c.sheet_name)
     )
-    before = {row.sheet_name for row in known}
+    before = {row.sheet_name for row in existing_rows}
     fresh = [
         {
             "id": new_id(),
@@ -185,7 +185,7 @@ async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str
             "resource_name": sheet_label(book.resource_name, name),
             "kind": ImportedKind.DATABASE.value,
             "created_at": work.now,
-            **seen,
+            **values,
         }
         for name in dict.fromkeys(names)
         if name not in before

@@ -74,7 +74,7 @@ async def check_chunk(
     target: ImportTarget,
     kinds: Sequence[BundleKind],
     lines: Sequence[bytes],
-    beside: Mapping[str, Sequence[Row]],
+    context_rows: Mapping[str, Sequence[Row]],
     *,
     checked: bool,
 ) -> Findings:
@@ -82,15 +82,15 @@ async def check_chunk(
 
     The ids of rows that are left out are forgotten; nothing else is written.
 
-    `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`). Where
-    planning found no error, all lines are `checked`; else the refused lines are passed over.
+    `context_rows` are the rows that others are checked against, by kind. Where planning found no
+    error, all lines are `checked`; else the refused lines are passed over.
     """
     findings = Findings()
     # What is wrong with lines has been told by planning.
     found = read_rows(lines, kinds, Findings(), checked=checked)
     for kind in kinds:
         if kind.judge is not None:
-            kind.judge(found[kind.name], beside.get(kind.beside or "", ()), findings)
+            kind.judge(found[kind.name], context_rows.get(kind.beside or "", ()), findings)
         resolved = await resolve(work, target, kind, found[kind.name], findings)
         # What names a row that is left out is left out as well, or loses it.
         await forget_sources(work, target.entry_id, kind.name, resolved.left_out)
@@ -174,11 +174,11 @@ def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:
     return or_default(of, given)
 
 
-def or_default(of: Column[Any], given: Any) -> Any:
+def or_default(of: Column[Any], value: Any) -> Any:
     """A value for a column; where that may not be null, its default stands for what is missing."""
     if of.server_default is not None and not of.nullable:
-        return func.coalesce(given, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
-    return given
+        return func.coalesce(value, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
+    return value
 
 
 async def _with_free_keys(

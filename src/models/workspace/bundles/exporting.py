@@ -57,14 +57,14 @@ async def read_lines(
             literal(_native(value, one), one.type) for value, one in zip(after, order, strict=True)
         )
         conditions.append(tuple_(*order) > tuple_(*typed))
-    found = await work.rows(
+    page = await work.rows(
         select(_line(kind, rows).label("line"), *order)
         .where(*conditions)
         .order_by(*order)
         .limit(limit)
     )
-    last = [_plain(found[-1]._mapping[name]) for name in kind.order] if found else None
-    return Lines(_shown(kind, found), last if len(found) == limit else None)
+    last = [_plain(page[-1]._mapping[name]) for name in kind.order] if page else None
+    return Lines(_shown(kind, page), last if len(page) == limit else None)
 
 
 async def next_database(work: UnitOfWork, workspace_id: Id, after: str | None) -> Id | None:
@@ -108,7 +108,7 @@ async def _read_whole(
     )
     if upto is not None:
         follows.append(group <= upto)
-    found = await work.rows(
+    page = await work.rows(
         select(
             _line(kind, rows).label("line"),
             group.label("whole"),
@@ -118,7 +118,7 @@ async def _read_whole(
         .where(*follows)
         .order_by(group, rows.c.id)
     )
-    return Lines(_shown(kind, _parents_first(found)), None if upto is None else [str(upto)])
+    return Lines(_shown(kind, _parents_first(page)), None if upto is None else [str(upto)])
 
 
 def _shown(kind: BundleKind, found: Sequence[Any]) -> list[bytes]:

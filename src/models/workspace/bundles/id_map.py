@@ -50,9 +50,9 @@ async def target_ids(
     work: UnitOfWork, target: ImportTarget, source_ids: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """The target ids of the source ids that the bundle has among these, by kind and source id."""
-    found: dict[str, dict[str, str]] = {}
+    by_kind: dict[str, dict[str, str]] = {}
     if not source_ids:
-        return found
+        return by_kind
     rows = await work.rows(
         select(
             import_id_map.c.source_kind,
@@ -65,8 +65,8 @@ async def target_ids(
     )
     for row in rows:
         kind, source_id, target_id = tuple(row)
-        found.setdefault(kind, {})[source_id] = target_id
-    return found
+        by_kind.setdefault(kind, {})[source_id] = target_id
+    return by_kind
 
 
 def _ids(ids: Iterable[str]) -> ColumnElement[Any]:

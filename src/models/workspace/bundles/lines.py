@@ -27,18 +27,18 @@ def read_rows(
     Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings. Lines
     that were `checked` before are not held against the schema again.
     """
-    found: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
+    rows: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
     for name, value in _objects(lines, findings):
         if name not in KIND_OF:
             findings.warn("unknown_kind", f"Rows of the kind {name[:50]} are left out.")
-        elif name in found:
+        elif name in rows:
             problem = None if checked else _problem(name, value)
             if problem is None:
                 names = _names(name)
-                found[name].append({names[key]: one for key, one in value.items() if key in names})
+                rows[name].append({names[key]: one for key, one in value.items() if key in names})
             else:
                 findings.refuse("schema", f"{name}: {problem}")
-    return found
+    return rows
 
 
 def _objects(lines: Sequence[bytes], findings: Findings) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -41,31 +41,31 @@ async def resolve(
     ids = await target_ids(work, target, _named(kind, rows))
     anything = {source: found for of_kind in ids.values() for source, found in of_kind.items()}
     resolver = _Resolver(target, kind, {**ids, "*": anything}, findings)
-    kept, left_out = [], []
+    resolved_rows, left_out = [], []
     for row in rows:
         made = resolver.row(row)
         if made is not None:
-            kept.append(made)
+            resolved_rows.append(made)
         elif kind.source_kind == kind.name:
             left_out.append(row[kind.identity].lower())
-    there = await _there(work, target, kind, kept) if applying else None
-    return Resolved(_in_order(kind, kept, there, findings), left_out)
+    there = await _there(work, target, kind, resolved_rows) if applying else None
+    return Resolved(_in_order(kind, resolved_rows, there, findings), left_out)
 
 
 def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
     """All ids that rows name, their own included."""
-    named: set[str] = set()
+    ids: set[str] = set()
     for name in {*kind.references, *([kind.identity] if kind.source_kind else [])}:
         for row in rows:
             value = row.get(name)
             if isinstance(value, str):
-                named.add(value.lower())
+                ids.add(value.lower())
             elif value is not None:
-                named.update(ids_in(value))
+                ids.update(ids_in(value))
     for name in kind.contents:
         for row in rows:
-            named.update(ids_in(row.get(name)))
-    return named
+            ids.update(ids_in(row.get(name)))
+    return ids
 
 
 class _Resolver:
@@ -74,26 +74,24 @@ class _Resolver:
     ) -> None:
         self._target, self._kind, self._ids, self._findings = target, kind, ids, findings
 
-    def row(self, given: Row) -> Row | None:
+    def row(self, source: Row) -> Row | None:
         """The row with the ids of the target; None when it is left out."""
         kind = self._kind
-        made = {**given, "workspace_id": str(self._target.workspace_id)}
+        row = {**source, "workspace_id": str(self._target.workspace_id)}
         if kind.source_kind == kind.name:
-            own = self._ids.get(kind.name, {}).get(given[kind.identity].lower())
+            own = self._ids.get(kind.name, {}).get(source[kind.identity].lower())
             if own is None:
                 self._findings.warn("not_planned", f"{kind.name}: a row came in later.")
                 return None
-            made[kind.identity] = own
+            row[kind.identity] = own
         for name, named in kind.references.items():
-            if given.get(name) is not None:
-                made[name] = self._reference(name, named, given[name])
-                if made[name] is None and (
-                    name in kind.required or not kind.table.c[name].nullable
-                ):
+            if source.get(name) is not None:
+                row[name] = self._reference(name, named, source[name])
+                if row[name] is None and (name in kind.required or not kind.table.c[name].nullable):
                     return None
-        for name in given.keys() & set(kind.contents):
-            made[name] = rewritten(given[name], self._ids["*"])
-        return {**made, **kind.imported_as}
+        for name in source.keys() & set(kind.contents):
+            row[name] = rewritten(source[name], self._ids["*"])
+        return {**row, **kind.imported_as}
 
     def _reference(self, name: str, named: str, value: Any) -> Any:
         known = self._ids.get(named, {})
@@ -134,15 +132,17 @@ def _in_order(
     if kind.parent is None:
         return rows
     inside = {_place(kind, row, "id") for row in rows}
-    seen: set[Any] = set()
+    earlier_places: set[Any] = set()
     for row in rows:
         if row.get(kind.parent):
             above = _place(kind, row, kind.parent)
-            known = above in seen or (above not in inside and (there is None or above in there))
+            known = above in earlier_places or (
+                above not in inside and (there is None or above in there)
+            )
             if not known:
                 findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
                 row[kind.parent] = None
-        seen.add(_place(kind, row, "id"))
+        earlier_places.add(_place(kind, row, "id"))
     return rows
 
 

@@ -84,7 +84,7 @@ class Manifest(Input):
     files: Annotated[list[ManifestFile], Field(max_length=MAX_FILES)]
 
 
-def check_name(name: str, known: set[str]) -> None:
+def check_name(name: str, names: set[str]) -> None:
     """Take a name of an archive. Raises `BundleError` for one that no bundle has.
 
     Nothing is ever written where a name says; it is refused all the same, because whoever wrote it
@@ -92,9 +92,9 @@ def check_name(name: str, known: set[str]) -> None:
     """
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name.split("/"):
         raise BundleError(Fault.UNSAFE_NAME, f"The bundle has a file with the name {name[:100]!r}.")
-    if name in known:
+    if name in names:
         raise BundleError(Fault.DUPLICATE_NAME, f"The bundle has two files with the name {name}.")
-    known.add(name)
+    names.add(name)
 
 
 def is_list(path: str) -> bool:

@@ -191,16 +191,16 @@ def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
 
 async def _store(store: ObjectStore, entry: Entry, key: str) -> Part:
     """Store an entry, in chunks when it is a list."""
-    counted = _Counted(entry.pieces)
+    counter = _Counted(entry.pieces)
     if not is_list(entry.name):
-        await store.put(f"{key}/0", _aside(iter(counted)))
-        return counted.part(key, rows=0, chunks=1)
+        await store.put(f"{key}/0", _aside(iter(counter)))
+        return counter.part(key, rows=0, chunks=1)
     rows = chunks = 0
-    following = _chunks(counted)
+    following = _chunks(counter)
     while (chunk := await asyncio.to_thread(_next, following)) is not None:
         await store.put(f"{key}/{chunks}", _once(b"".join(chunk)))
         rows, chunks = rows + len(chunk), chunks + 1
-    return counted.part(key, rows=rows, chunks=chunks)
+    return counter.part(key, rows=rows, chunks=chunks)
 
 
 class _Counted:

@@ -149,14 +149,14 @@ def apply_result(row: ChangeSet, outcomes: Sequence[Outcome], status: ChangeStat
     results = [
         OperationResult(
             index=index,
-            kind=OperationKind(one["kind"]),
-            stake=_stake(one),
+            kind=OperationKind(operation["kind"]),
+            stake=_stake(operation),
             status=outcome.status,
             needs_approval=outcome.needs_approval,
             error=outcome.error,
             subject_id=outcome.subject_id,
         )
-        for index, (one, outcome) in enumerate(zip(row.operations, outcomes, strict=True))
+        for index, (operation, outcome) in enumerate(zip(row.operations, outcomes, strict=True))
     ]
     count = dict.fromkeys(ResultStatus, 0)
     for outcome in outcomes:

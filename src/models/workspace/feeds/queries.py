@@ -64,10 +64,10 @@ async def list_events(
     """
     viewer = Viewer.of(actor)
     after = since if page.after is None else page.after[0]
-    whole = await head(work, actor.workspace_id)
-    until = await end_of_next(work, actor.workspace_id, after, whole, most=LOOKED_THROUGH)
-    found: list[EventRow] = []
-    while after < until and len(found) < page.fetch:
+    newest_seq = await head(work, actor.workspace_id)
+    until = await end_of_next(work, actor.workspace_id, after, newest_seq, most=LOOKED_THROUGH)
+    rows: list[EventRow] = []
+    while after < until and len(rows) < page.fetch:
         part = await read_part(
             work,
             actor.workspace_id,
@@ -76,10 +76,10 @@ async def list_events(
             types=viewer.types,
             user_ids=[actor.user_id],
         )
-        found += part.seen_by(viewer)
+        rows += part.seen_by(viewer)
         after = part.until
-    shown = page.of(found[: page.fetch], lambda row: (row.seq,))
+    shown = page.of(rows[: page.fetch], lambda row: (row.seq,))
     cursor = shown.cursor
-    if cursor is None and until < whole:
+    if cursor is None and until < newest_seq:
         cursor = page.cursor_behind(until)
     return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=cursor)

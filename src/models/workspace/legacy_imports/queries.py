@@ -48,18 +48,18 @@ async def get_run(work: UnitOfWork, run_id: Id) -> LegacyImport:
 
 async def list_runs(work: UnitOfWork, page: PageRequest) -> LegacyImportList:
     """The runs, newest first, with their workspaces."""
-    found = await page.descending(
+    run_page = await page.descending(
         work, select(legacy_import_run), _run.created_at, _run.id, of=LegacyImportRun
     )
     theirs = select(legacy_import_workspace).where(
-        _entry.run_id.in_([run.id for run in found.items])
+        _entry.run_id.in_([run.id for run in run_page.items])
     )
     rows = await work.rows(
         theirs.order_by(_entry.run_id, _entry.position), of=LegacyImportWorkspace
     )
     by_run = {run_id: list(group) for run_id, group in groupby(rows, attrgetter("run_id"))}
-    shown = [_shown(run, by_run.get(run.id, []), work.now) for run in found.items]
-    return LegacyImportList(legacy_imports=shown, cursor=found.cursor)
+    shown = [_shown(run, by_run.get(run.id, []), work.now) for run in run_page.items]
+    return LegacyImportList(legacy_imports=shown, cursor=run_page.cursor)
 
 
 async def find_run(work: UnitOfWork, run_id: Id, *, lock: bool = False) -> LegacyImportRun:
@@ -142,10 +142,10 @@ def is_finished(row: LegacyImportWorkspace) -> bool:
 def _shown(
     run: LegacyImportRun, rows: Sequence[LegacyImportWorkspace], now: datetime
 ) -> LegacyImport:
-    written: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in rows:
         if holds_data(row):
-            written.update(row.counts)
+            counts.update(row.counts)
     of_entries = [
         f"{row.source_name}: {error}" for row in rows if row.selected for error in row.errors
     ]
@@ -156,7 +156,7 @@ def _shown(
             **columns,
             "errors": [*run.errors, *of_entries],
             "selected_workspace_count": sum(row.selected for row in rows),
-            "target_counts": dict(written),
+            "target_counts": dict(counts),
             "rollback_until": until if any(map(holds_data, rows)) else None,
             "page_url": run_url(run.id),
             "temporal_workflow_id": Family.LEGACY_IMPORT.workflow_id(run.id, run.execution),

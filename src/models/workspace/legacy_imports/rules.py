@@ -244,14 +244,14 @@ def _after(status: LegacyImportStatus, entries: Sequence[Entry]) -> LegacyImport
         case LegacyImportStatus.DRY_RUNNING:
             return LegacyImportStatus.AWAITING_REVIEW
         case LegacyImportStatus.IMPORTING:
-            some = any(one.selected and one.stage in IMPORTED for one in entries)
+            some = any(entry.selected and entry.stage in IMPORTED for entry in entries)
             return LegacyImportStatus.VERIFYING if some else LegacyImportStatus.FAILED
         case LegacyImportStatus.VERIFYING:
             return _verdict(entries)
         case LegacyImportStatus.CANCELLING:
             return LegacyImportStatus.CANCELLED
         case _:
-            failed = any(one.rollback_state == RollbackState.FAILED for one in entries)
+            failed = any(entry.rollback_state == RollbackState.FAILED for entry in entries)
             return LegacyImportStatus.ROLLBACK_FAILED if failed else LegacyImportStatus.ROLLED_BACK
 
 

@@ -52,14 +52,14 @@ def _sealed_key(
         assert body.api_key is not None
         return keys.seal(body.api_key.encode(), key_place(actor.workspace_id))
     removed = "api_key" in body.model_fields_set and body.api_key is None
-    stored = None if before is None or removed else before.sealed_api_key
-    if stored is None:
+    sealed_key = None if before is None or removed else before.sealed_api_key
+    if sealed_key is None:
         return None
     assert before is not None
     if _origin(before.base_url) != _origin(body.base_url):
         message = "Another endpoint needs its key, or null for none."
         raise ValidationError.at("apiKey", message)
-    return stored
+    return sealed_key
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -57,13 +57,13 @@ async def has_model(work: UnitOfWork, workspace_id: Id) -> bool:
 
 async def open_endpoint(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> Endpoint | None:
     """The endpoint with its key, None where no model is to be asked. Raises `UnreadableError`."""
-    found = await find_settings(work, workspace_id)
-    if found is None or not found.enabled:
+    settings = await find_settings(work, workspace_id)
+    if settings is None or not settings.enabled:
         return None
     api_key = None
-    if found.sealed_api_key is not None:
-        api_key = keys.unseal(found.sealed_api_key, key_place(workspace_id)).decode()
-    return Endpoint(found.base_url, found.model, found.timeout_seconds, api_key)
+    if settings.sealed_api_key is not None:
+        api_key = keys.unseal(settings.sealed_api_key, key_place(workspace_id)).decode()
+    return Endpoint(settings.base_url, settings.model, settings.timeout_seconds, api_key)
 
 
 def key_place(workspace_id: Id) -> str:

@@ -86,7 +86,7 @@ async def plan_outcome(
 
     Raises `ConflictError` when it cannot be, `InProgressError` when this is the last time to ask.
     """
-    done = await succeeded_job(
+    job = await succeeded_job(
         work,
         actor.workspace_id,
         Family.CHANGE_PLAN,
@@ -96,4 +96,4 @@ async def plan_outcome(
         if last
         else None,
     )
-    return None if done is None else await get_changes(work, actor, run_id)
+    return None if job is None else await get_changes(work, actor, run_id)

@@ -45,7 +45,7 @@ async def seed_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    done = await succeeded_job(
+    job = await succeeded_job(
         work,
         actor.workspace_id,
         Family.STARTER_SEED,
@@ -53,4 +53,4 @@ async def seed_outcome(
         failed="The starter could not be built; nothing of it is left.",
         in_progress="The starter is still being built." if last else None,
     )
-    return None if done is None else shape.model_validate(done.result)
+    return None if job is None else shape.model_validate(job.result)

@@ -29,14 +29,14 @@ _MOST_WORKERS = 500
 async def system_state(work: UnitOfWork) -> SystemState:
     """The state of the platform now."""
     workers = await _workers(work)
-    alive = [one for one in workers if one.alive]
+    alive = [worker for worker in workers if worker.alive]
     return SystemState(
         checked_at=work.now,
         relay=await _relay(work),
         events=_waiting(await work.first(waiting_events()), work.now),
         work=await open_work(work),
         queues=[
-            QueueBody(name=queue, workers=sum(queue in one.queues for one in alive))
+            QueueBody(name=queue, workers=sum(queue in worker.queues for worker in alive))
             for queue in Queue
         ],
         workers=workers,
@@ -61,17 +61,17 @@ async def lost_since(work: UnitOfWork) -> datetime | None:
 
 
 async def _relay(work: UnitOfWork) -> RelayState:
-    found = await work.first(
+    row = await work.first(
         select(
             func.count().label("waiting"),
             func.min(outbox.c.created_at).label("oldest"),
             func.count().filter(outbox.c.attempts > 1).label("retried"),
         )
     )
-    assert found is not None
-    shown = _waiting(found, work.now)
+    assert row is not None
+    shown = _waiting(row, work.now)
     return RelayState(
-        waiting=shown.waiting, oldest_seconds=shown.oldest_seconds, retried=found.retried
+        waiting=shown.waiting, oldest_seconds=shown.oldest_seconds, retried=row.retried
     )
 
 
@@ -82,7 +82,7 @@ def _waiting(found: Any, now: datetime) -> Waiting:
 
 async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
     columns = kind.table.c
-    counted: Select[Any] = (
+    statement: Select[Any] = (
         select(
             columns.status,
             func.count().label("count"),
@@ -99,13 +99,13 @@ async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
             count=row.count,
             oldest_seconds=_age(row.oldest, work.now),
         )
-        for row in await work.rows(counted)
+        for row in await work.rows(statement)
     ]
 
 
 async def _workers(work: UnitOfWork) -> list[WorkerBody]:
     process = worker_process.c
-    shown = (
+    statement = (
         select(worker_process)
         .where(process.seen_at > work.now - SHOWN_FOR)
         .order_by(process.started_at, process.id)
@@ -121,7 +121,7 @@ async def _workers(work: UnitOfWork) -> list[WorkerBody]:
             started_at=row.started_at,
             seen_at=row.seen_at,
         )
-        for row in await work.rows(shown, of=WorkerProcess)
+        for row in await work.rows(statement, of=WorkerProcess)
     ]
 
 

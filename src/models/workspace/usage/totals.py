@@ -99,13 +99,13 @@ async def _settle(work: UnitOfWork, workspace_id: Id, until: datetime) -> None:
                 "counted_until": until,
             }
         )
-    written = insert(usage_total).values(values)
+    statement = insert(usage_total).values(values)
     await work.execute(
-        written.on_conflict_do_update(
+        statement.on_conflict_do_update(
             index_elements=["workspace_id", "counter"],
-            set_={name: written.excluded[name] for name in ("month", "number", "counted_until")},
+            set_={name: statement.excluded[name] for name in ("month", "number", "counted_until")},
             # Of two sweeps at once the later one counted on from what it read.
-            where=usage_total.c.counted_until < written.excluded.counted_until,
+            where=usage_total.c.counted_until < statement.excluded.counted_until,
         )
     )
 

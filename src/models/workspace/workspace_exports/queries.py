@@ -36,13 +36,13 @@ async def list_workspace_exports(
 
 
 def _shown(found: JobRow, file: StoredFile | None) -> WorkspaceExport:
-    made = found.result if found.status == JobStatus.SUCCEEDED else None
+    result = found.result if found.status == JobStatus.SUCCEEDED else None
     return WorkspaceExport(
         id=found.id,
         status=JobStatus(found.status),
-        bundle_object_key=made and made["objectKey"],
-        bundle_checksum=made and made["sha256"],
-        bytes=made and made["bytes"],
+        bundle_object_key=result and result["objectKey"],
+        bundle_checksum=result and result["sha256"],
+        bytes=result and result["bytes"],
         file=file,
         error=found.error,
         created_at=found.created_at,

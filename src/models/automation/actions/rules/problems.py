@@ -94,13 +94,13 @@ def _conditions(config: JsonObject) -> Iterator[tuple[str, str]]:
 
 def named_ids(kind: ActionKind, config: JsonObject) -> list[Named]:
     """The ids a config names outside of bindings, whatever else is wrong with it."""
-    named: list[Named] = []
+    targets: list[Named] = []
     for _, _, parameters in parts_of(kind, config):
         for key, noun in _NOUNS.items():
-            named += _ids(noun, [parameters.get(key)])
+            targets += _ids(noun, [parameters.get(key)])
         users = parameters.get("userIds")
-        named += _ids("user", users if isinstance(users, list) else [])
-    return list(dict.fromkeys(named))
+        targets += _ids("user", users if isinstance(users, list) else [])
+    return list(dict.fromkeys(targets))
 
 
 def _ids(noun: str, values: list[Any]) -> list[Named]:

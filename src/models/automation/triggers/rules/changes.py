@@ -35,9 +35,9 @@ def merged(first: JsonObject, later: JsonObject) -> JsonObject:
     return _with_keys({**later, "before": first["before"]}, first["changedKeys"])
 
 
-def with_part(whole: JsonObject, part: JsonObject) -> JsonObject:
+def with_part(change: JsonObject, part: JsonObject) -> JsonObject:
     """A merged change with a change that happened between its first and its last."""
-    return _with_keys(whole, part["changedKeys"])
+    return _with_keys(change, part["changedKeys"])
 
 
 def _with_keys(change: JsonObject, keys: Iterable[str]) -> JsonObject:

@@ -7,7 +7,7 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 
 
-def matches_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool:
+def matches_change(config: JsonObject, change: JsonObject, context: Asked) -> bool:
     """True when a trigger on records matches a change.
 
     Raises BindingError when its filter cannot be evaluated.
@@ -15,11 +15,11 @@ def matches_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool
     if change["system"] and not config.get("includeSystemChanges"):
         return False
     if config["kind"] == TriggerKind.RECORD_MATCHES:
-        return _begins_to_match(config["filter"], change, asked)
+        return _begins_to_match(config["filter"], change, context)
     if config["kind"] != kind_of(change) or not changes_anything(change):
         return False
-    given = config.get("filter")
-    return touches(config, change) and passes(given, CHANGE, payload_of(change), asked)
+    predicate = config.get("filter")
+    return touches(config, change) and passes(predicate, CHANGE, payload_of(change), context)
 
 
 def touches(config: JsonObject, change: JsonObject) -> bool:

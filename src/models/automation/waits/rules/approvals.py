@@ -35,14 +35,14 @@ def decide(
     """
     if not terms.allow_self and starter is not None and response.user_id == str(starter):
         raise OwnRunError
-    if any(one.user_id == response.user_id for one in earlier):
+    if any(previous.user_id == response.user_id for previous in earlier):
         raise DecidedAlreadyError
     approves = response.decision == EdgeOutcome.APPROVED
     check_answers(terms.form, response.data or {}, whole=approves)
     decisions = [*earlier, response]
     if not approves:
         return Resolution(EdgeOutcome.REJECTED, decided(response, decisions))
-    approvals = sum(one.decision == EdgeOutcome.APPROVED for one in decisions)
+    approvals = sum(vote.decision == EdgeOutcome.APPROVED for vote in decisions)
     if approvals < terms.required:
         return None
     return Resolution(EdgeOutcome.APPROVED, decided(response, decisions))

@@ -91,19 +91,19 @@ def resolve(
 
 
 def replay(
-    kind: str, terms: JsonObject, starter: Id | None, received: Sequence[Response]
+    kind: str, terms: JsonObject, starter: Id | None, responses: Sequence[Response]
 ) -> tuple[list[Response], Resolution | None]:
     """The responses that count among those received early, and the resolution if there is one."""
-    counted: list[Response] = []
-    for response in received:
+    accepted_responses: list[Response] = []
+    for response in responses:
         try:
-            resolution = resolve(kind, terms, starter, counted, response)
+            resolution = resolve(kind, terms, starter, accepted_responses, response)
         except PlatformError:
             continue
-        counted.append(response)
+        accepted_responses.append(response)
         if resolution is not None:
-            return counted, resolution
-    return counted, None
+            return accepted_responses, resolution
+    return accepted_responses, None
 
 
 def check_early(

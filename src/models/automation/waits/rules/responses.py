@@ -22,9 +22,9 @@ class Response:
         """True when it came by a resume URL."""
         return self.user_id is None and self.event_id is None
 
-    def repeats(self, other: "Response") -> bool:
+    def repeats(self, response: "Response") -> bool:
         """True when this is the other response sent again."""
-        return replace(self, at=other.at, event_id=other.event_id) == other
+        return replace(self, at=response.at, event_id=response.event_id) == response
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,15 +41,15 @@ def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
     return webhook.dedupe or next(given, None)
 
 
-def call_key(how: Deduplication, delivery: Delivery, payload: JsonObject) -> bytes | None:
+def call_key(rule: Deduplication, delivery: Delivery, payload: JsonObject) -> bytes | None:
     """The deduplication key of a call; None when it has none."""
-    if how.source == "body_hash":
+    if rule.source == "body_hash":
         return fingerprint(b"body", delivery.query, delivery.body)
-    assert how.name is not None, "the compiler asks for it"
-    if how.source == "header":
-        value = delivery.header(how.name)
+    assert rule.name is not None, "the compiler asks for it"
+    if rule.source == "header":
+        value = delivery.header(rule.name)
         return None if not value else fingerprint(b"header", value.encode("latin-1"))
-    found = _value_at(how.name, payload)
+    found = _value_at(rule.name, payload)
     if found is None:
         return None
     return fingerprint(b"path", json.dumps(found, sort_keys=True).encode())

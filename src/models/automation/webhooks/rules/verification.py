@@ -49,7 +49,7 @@ def _hmac(signature: Signature, secrets: Sequence[str], delivery: Delivery, now:
     value = delivery.header(signature.header or "")
     if not value:
         return False
-    timestamp, given = _read(signature, delivery, value)
+    timestamp, signatures = _read(signature, delivery, value)
     if signature.timestamp_header is not None and not _is_timely(timestamp, signature, now):
         return False
     before, _, after = signature.content.replace("{timestamp}", timestamp or "").partition("{body}")
@@ -57,8 +57,10 @@ def _hmac(signature: Signature, secrets: Sequence[str], delivery: Delivery, now:
     digests = [_digest(secret.encode(), content) for secret in secrets]
     if signature.encoding == "hex":
         expected = [digest.hex().encode() for digest in digests]
-        return _any_equal(expected, [text.lower().encode() for text in given])
-    return _any_equal([base64.b64encode(one) for one in digests], [text.encode() for text in given])
+        return _any_equal(expected, [text.lower().encode() for text in signatures])
+    return _any_equal(
+        [base64.b64encode(one) for one in digests], [text.encode() for text in signatures]
+    )
 
 
 def _read(signature: Signature, delivery: Delivery, value: str) -> tuple[str | None, list[str]]:

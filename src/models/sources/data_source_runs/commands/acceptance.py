@@ -57,15 +57,15 @@ async def accept_refresh(
     Raises `NotFoundError`, `ValidationError` for a disabled data source and for one whose target is
     gone, `DeniedError` without edit access to the target.
     """
-    found = await find_data_source(work, actor.workspace_id, data_source_id)
-    if not found.enabled:
+    source = await find_data_source(work, actor.workspace_id, data_source_id)
+    if not source.enabled:
         raise ValidationError(DISABLED)
-    if found.target_database_id is None:
+    if source.target_database_id is None:
         raise ValidationError(NO_TARGET)
     denied = "Filling a database needs edit access to it."
-    await require_edit(work, actor, found.target_database_id, denied)
+    await require_edit(work, actor, source.target_database_id, denied)
     # What the platform does by itself it does for who made the data source.
-    row = refresh_row(found, run_id, trigger, actor.person or found.created_by_user_id)
+    row = refresh_row(source, run_id, trigger, actor.person or source.created_by_user_id)
     row["chain"] = list(actor.principal.run_chain)
     row["plan"]["force"] = force
     row["retry_of_run_id"] = retry_of

@@ -65,7 +65,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     """Write the rows that are new records; `count` of them."""
     place = func.row_number().over(order_by=staged_row.c.position) - 1
     identity = identity_by_place(run.rows) if run.appended else staged_row.c.identity
-    given = (
+    new_rows = (
         select(
             func.uuidv7(type_=Uuid).label("id"),
             identity.label("identity"),
@@ -83,10 +83,10 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
         .cte("given")
         .prefix_with("MATERIALIZED")
     )
-    named = (given.c.identity, given.c.id, given.c.digest)
-    known = _remembered(run, select(*named), given)
+    named = (new_rows.c.identity, new_rows.c.id, new_rows.c.digest)
+    known = _remembered(run, select(*named), new_rows)
     also = [] if run.creates and not run.merges else [known]
-    await insert_from(work, run.actor, run.rows.schema, given, count, also)
+    await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 
 async def update_changed(work: UnitOfWork, run: Application) -> int:
@@ -96,19 +96,19 @@ async def update_changed(work: UnitOfWork, run: Application) -> int:
     """
     await _hold(work, run)
     given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
-    written = await update_from(work, run.actor, run.rows.schema, given)
+    count = await update_from(work, run.actor, run.rows.schema, given)
     found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest).where(
         run.rows.staged, staged_row.c.change == UPDATED
     )
     if run.merges:
         await forget_replaced(work, run.rows)
     await work.execute(select(literal(1)).add_cte(_remembered(run, found, staged_row)))
-    return written
+    return count
 
 
 async def _hold(work: UnitOfWork, run: Application) -> None:
     """Hold the records that rows change, in the order in which all writers hold records."""
-    held = (
+    records = (
         select(RECORD.id)
         .join(staged_row, staged_row.c.record_id == RECORD.id)
         .where(*run.rows.records, run.rows.staged, staged_row.c.change == UPDATED)
@@ -116,7 +116,7 @@ async def _hold(work: UnitOfWork, run: Application) -> None:
         .with_for_update(key_share=True, of=RECORD.id.table)
         .subquery()
     )
-    await work.execute(select(func.count()).select_from(held))
+    await work.execute(select(func.count()).select_from(records))
 
 
 def _changed(run: Application, now: datetime) -> Select[Any]:
@@ -125,11 +125,11 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
     title: ColumnElement[str] = staged_row.c.title if titled else RECORD.title
     keys = literal([key for key in run.keys if key != TITLE_KEY], ARRAY(Text))
     archived: ColumnElement[bool] = literal(False, Boolean)
-    found = staged_row.join(
+    rows = staged_row.join(
         RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
     )
     if run.merges:
-        found = found.join(source_row, and_(*run.rows.known, source_row.c.record_id == RECORD.id))
+        rows = rows.join(source_row, and_(*run.rows.known, source_row.c.record_id == RECORD.id))
         title = unless_changed(RECORD.title, source_row.c.title, title)
         archived = and_(RECORD.archived, source_row.c.removed.is_(False))
     differing = _differing(keys, merges=run.merges)
@@ -149,7 +149,7 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
             literal(now, Timestamp).label("updated_at"),
             cast(null(), Timestamp).label("deleted_at"),
         )
-        .select_from(found)
+        .select_from(rows)
         .join(differing, true())
         .where(
             run.rows.staged,
@@ -195,7 +195,7 @@ def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> C
     """The insertion of rows of the source with their records; `incoming` has their values."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
-    rows, kept = run.rows, ["position", "title", "data"] if run.merges else []
+    rows, content_columns = run.rows, ["position", "title", "data"] if run.merges else []
     selected = found.with_only_columns(
         literal(rows.schema.workspace_id, Uuid),
         literal(rows.source_id, Uuid),
@@ -204,28 +204,28 @@ def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> C
         digest,
         literal(rows.run_id, Uuid),
         literal(False, Boolean),
-        *(incoming.c[name] for name in kept),
+        *(incoming.c[name] for name in content_columns),
     )
-    inserted = insert(source_row).from_select([*columns, *kept], selected)
+    inserted = insert(source_row).from_select([*columns, *content_columns], selected)
     return inserted.on_conflict_do_update(
         index_elements=["workspace_id", "source_id", "identity"],
         set_={
             name: inserted.excluded[name]
-            for name in ("record_id", "digest", "run_id", "removed", *kept)
+            for name in ("record_id", "digest", "run_id", "removed", *content_columns)
         },
     ).cte("known")
 
 
 async def remove_gone(
-    work: UnitOfWork, run: Application, gone: Select[Any], how: RemovedRows
+    work: UnitOfWork, run: Application, selection: Select[Any], policy: RemovedRows
 ) -> int:
     """Archive or delete the records of rows that the source has no more; gives how many."""
-    if how is RemovedRows.KEEP:
+    if policy is RemovedRows.KEEP:
         return 0
-    deleted = how is RemovedRows.DELETE
+    deleted = policy is RemovedRows.DELETE
     kind = ChangeKind.DELETED if deleted else ChangeKind.ARCHIVED
-    chosen = gone.subquery("gone")
-    given = (
+    targets = selection.subquery("gone")
+    changes = (
         select(
             RECORD.id,
             cast(null(), ARRAY(Text)).label("omitted"),
@@ -242,18 +242,18 @@ async def remove_gone(
                 "deleted_at"
             ),
         )
-        .join(chosen, chosen.c.record_id == RECORD.id)
+        .join(targets, targets.c.record_id == RECORD.id)
         .where(*run.rows.records)
         .cte("given")
         .prefix_with("MATERIALIZED")
     )
-    removed = (
+    marks = (
         update(source_row)
-        .where(*run.rows.known, source_row.c.record_id == given.c.id)
+        .where(*run.rows.known, source_row.c.record_id == changes.c.id)
         .values(removed=True, run_id=run.rows.run_id)
         .cte("removed")
     )
-    return await update_from(work, run.actor, run.rows.schema, given, also=[removed])
+    return await update_from(work, run.actor, run.rows.schema, changes, also=[marks])
 
 
 async def derive(work: UnitOfWork, run: Application) -> None:

@@ -142,29 +142,29 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
     A record that another row has already is left to that one.
     """
     fields = rows.schema.fields
-    wanted, other = staged_row.alias("wanted"), staged_row.alias("other")
-    taken = exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
-    found = (
-        select(wanted.c.position, func.min(cast(RECORD.id, Text)).label("record_id"))
+    staged, other = staged_row.alias("wanted"), staged_row.alias("other")
+    is_taken = exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
+    matches = (
+        select(staged.c.position, func.min(cast(RECORD.id, Text)).label("record_id"))
         .where(
-            wanted.c.run_id == rows.run_id,
-            wanted.c.change.is_(None),
+            staged.c.run_id == rows.run_id,
+            staged.c.change.is_(None),
             *rows.records,
-            ~taken,
+            ~is_taken,
             *(
-                RECORD.title == wanted.c.title
+                RECORD.title == staged.c.title
                 if fields[key].title
-                else equal_values(fields[key], wanted.c.data[key])
+                else equal_values(fields[key], staged.c.data[key])
                 for key in keys
             ),
         )
-        .group_by(wanted.c.position)
+        .group_by(staged.c.position)
         .subquery()
     )
     await work.execute(
         update(staged_row)
-        .where(rows.staged, staged_row.c.position == found.c.position)
-        .values(record_id=cast(found.c.record_id, RECORD.id.type), change=UPDATED)
+        .where(rows.staged, staged_row.c.position == matches.c.position)
+        .values(record_id=cast(matches.c.record_id, RECORD.id.type), change=UPDATED)
     )
 
 
@@ -174,14 +174,14 @@ def gone_rows(rows: Comparison) -> Select[Any]:
     A record that another row has now, by the values of its keys, is not gone.
     """
     still = exists().where(rows.staged, staged_row.c.identity == source_row.c.identity)
-    taken = exists().where(rows.staged, staged_row.c.record_id == source_row.c.record_id)
+    is_taken = exists().where(rows.staged, staged_row.c.record_id == source_row.c.record_id)
     return (
         select(source_row.c.record_id)
         .where(
             *rows.known,
             source_row.c.removed.is_(False),
             ~still,
-            ~taken,
+            ~is_taken,
             *rows.records,
             RECORD.id == source_row.c.record_id,
         )

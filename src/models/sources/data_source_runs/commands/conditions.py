@@ -60,7 +60,7 @@ async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
     changed_at = await fields_changed_at(work, last.workspace_id, last.database_id)
     if last.completed_at is None or changed_at > last.completed_at:
         return False
-    known = (
+    statement = (
         select(func.count())
         .select_from(source_row)
         .where(
@@ -73,7 +73,7 @@ async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
             RECORD.deleted_at.is_(None),
         )
     )
-    return bool(await work.scalar(known) == _written(last.stats))
+    return bool(await work.scalar(statement) == _written(last.stats))
 
 
 def _written(stats: JsonObject) -> int:

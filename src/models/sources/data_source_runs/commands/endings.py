@@ -53,7 +53,7 @@ async def end_run(
     kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
     # What an import read, and signed in with, is of no use any more.
     plan = _without_input(run.plan) if run.data_source_id is None else run.plan
-    ended = await lifecycle.finish(
+    closed_ids = await lifecycle.finish(
         work,
         DATA_SOURCE_RUNS,
         [run.id],
@@ -65,7 +65,7 @@ async def end_run(
         error=None if problem is None else problem.message,
         error_kind=kind if problem is None else problem.kind.value,
     )
-    if not ended:
+    if not closed_ids:
         raise RunOverError
     if run.data_source_id is not None:
         shown = await get_run(work, run.workspace_id, run.data_source_id, run.id)
@@ -157,7 +157,7 @@ _BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})
 
 
 async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
-    found: Id | None = await work.scalar(
+    run_id: Id | None = await work.scalar(
         select(data_source_run.c.id)
         .where(
             data_source_run.c.workspace_id == workspace_id,
@@ -167,7 +167,7 @@ async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) 
         .order_by(data_source_run.c.created_at.desc())
         .limit(1)
     )
-    return found
+    return run_id
 
 
 async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None:

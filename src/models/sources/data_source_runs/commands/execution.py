@@ -62,13 +62,13 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     """
     await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
     actor = await run_actor(work, run)
-    mapping = [FieldMapping.model_validate(one) for one in run.progress["mapping"]]
+    mapping = [FieldMapping.model_validate(entry) for entry in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
     rows = comparison.Comparison(schema, run.id, source_id_of(run))
     applied = Application(
         rows,
         actor,
-        [one.field_key for one in mapping],
+        [entry.field_key for entry in mapping],
         appended=WriteMode(run.plan["writeMode"]) is WriteMode.APPEND,
         creates=run.database_id is None,
         merges="sourceId" in run.plan,
@@ -99,34 +99,34 @@ async def _compare_and_write(
     if not applied.appended:
         await comparison.make_unique(work, rows, keyed=bool(keys))
         await comparison.match_known(work, rows)
-    kept = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
-    found = await comparison.count_changes(work, rows)
-    if keys and found.get(None, 0) and not applied.appended:
+    kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
+    counts = await comparison.count_changes(work, rows)
+    if keys and counts.get(None, 0) and not applied.appended:
         await comparison.match_keys(work, rows, keys)
-        found = await comparison.count_changes(work, rows)
+        counts = await comparison.count_changes(work, rows)
     gone = await _removed(work, run, applied, mode)
-    removed = 0
+    removals = 0
     if gone is not None:
         # Before anything is inserted: a replacement takes what no row has, and that has no row yet.
-        removed = await application.remove_gone(work, applied, *gone)
-    inserted = found.get(None, 0)
+        removals = await application.remove_gone(work, applied, *gone)
+    inserted = counts.get(None, 0)
     if inserted:
         await application.insert_new(work, applied, inserted)
     updated = 0
-    if found.get(UPDATED, 0):
+    if counts.get(UPDATED, 0):
         updated = await application.update_changed(work, applied)
-    if inserted or updated or removed:
+    if inserted or updated or removals:
         await application.derive(work, applied)
         await emit_written(work, applied.actor, rows.schema)
     return {
         "rowsFetched": run.progress.get("read", 0),
         "rowsInserted": inserted,
         "rowsUpdated": updated,
-        "rowsUnchanged": found.get(UNCHANGED, 0) + found.get(UPDATED, 0) - updated,
-        "rowsRemoved": removed,
-        "rowsSkipped": run.progress.get("skipped", 0) + found.get(SKIPPED, 0),
+        "rowsUnchanged": counts.get(UNCHANGED, 0) + counts.get(UPDATED, 0) - updated,
+        "rowsRemoved": removals,
+        "rowsSkipped": run.progress.get("skipped", 0) + counts.get(SKIPPED, 0),
         "bytesFetched": run.progress.get("bytes", 0),
-        "rowsKept": kept,
+        "rowsKept": kept_count,
     }
 
 
@@ -134,25 +134,25 @@ async def _removed(
     work: UnitOfWork, run: SourceRunRow, applied: Application, mode: WriteMode
 ) -> tuple[Any, RemovedRows] | None:
     """The records to remove, and how; None when none are. Raises SourceProblem at the guard."""
-    how = RemovedRows(run.plan["removedRows"])
-    if mode is WriteMode.APPEND or (how is RemovedRows.KEEP and mode is WriteMode.UPSERT):
+    policy = RemovedRows(run.plan["removedRows"])
+    if mode is WriteMode.APPEND or (policy is RemovedRows.KEEP and mode is WriteMode.UPSERT):
         return None
     rows = applied.rows
-    gone = comparison.gone_rows(rows)
+    selection = comparison.gone_rows(rows)
     if applied.merges:
-        gone = merging.gone_untouched(rows, applied.keys)
+        selection = merging.gone_untouched(rows, applied.keys)
     if mode is WriteMode.REPLACE:
-        gone = comparison.other_records(rows)
-        how = RemovedRows.DELETE if how is RemovedRows.KEEP else how
-    removed = await comparison.count_rows(work, gone)
-    if removed == 0:
+        selection = comparison.other_records(rows)
+        policy = RemovedRows.DELETE if policy is RemovedRows.KEEP else policy
+    removals = await comparison.count_rows(work, selection)
+    if removals == 0:
         return None
     known = await comparison.count_known(work, rows)
     percent = run.plan["removalGuardPercent"]
-    if not run.plan.get("force") and exceeds_guard(removed, max(known, removed), percent):
+    if not run.plan.get("force") and exceeds_guard(removals, max(known, removals), percent):
         raise SourceProblem(
             ErrorKind.GUARD,
-            f"The refresh would remove {removed:,} of {known:,} rows, more than {percent} %."
+            f"The refresh would remove {removals:,} of {known:,} rows, more than {percent} %."
             " Nothing was changed. Refresh with force if the rows are really gone.",
         )
-    return gone, how
+    return selection, policy

@@ -249,25 +249,25 @@ async def _earlier(
     work: UnitOfWork, actor: Actor, run_id: Id, mutation_id: str | None, digest: str
 ) -> Id:
     """The import that was accepted before under this `clientMutationId`, or under this id."""
-    same = data_source_run.c.id == run_id
+    condition = data_source_run.c.id == run_id
     if mutation_id is not None:
-        same = data_source_run.c.client_mutation_id == mutation_id
-    found = await work.first(
+        condition = data_source_run.c.client_mutation_id == mutation_id
+    run = await work.first(
         select(data_source_run).where(
             data_source_run.c.workspace_id == actor.workspace_id,
-            same,
+            condition,
             data_source_run.c.status.not_in(
                 [DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED]
             ),
         ),
         of=SourceRunRow,
     )
-    if found is None:
+    if run is None:
         return run_id
-    if found.plan["digest"] != digest:
+    if run.plan["digest"] != digest:
         raise ConflictingMutationError(
             "This clientMutationId was used with another input. Choose a new one."
         )
-    if found.status != DataSourceRunStatus.SUCCEEDED and found.id != run_id:
+    if run.status != DataSourceRunStatus.SUCCEEDED and run.id != run_id:
         raise InProgressError("The import with this clientMutationId is still running.")
-    return found.id
+    return run.id

@@ -74,7 +74,7 @@ async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str])
 
 async def _match_titles(work: UnitOfWork, rows: Comparison) -> None:
     """Pair rows that nothing else has, by titles that name one row on either side."""
-    known = (
+    source_titles = (
         select(
             source_row.c.title,
             cast(func.min(cast(source_row.c.record_id, Text)), Uuid).label("record_id"),
@@ -91,8 +91,10 @@ async def _match_titles(work: UnitOfWork, rows: Comparison) -> None:
         .having(func.count() == 1)
         .subquery()
     )
-    paired = and_(staged_row.c.position == staged.c.position, staged.c.title == known.c.title)
-    await _pair(work, rows, paired, known.c.record_id)
+    paired = and_(
+        staged_row.c.position == staged.c.position, staged.c.title == source_titles.c.title
+    )
+    await _pair(work, rows, paired, source_titles.c.record_id)
 
 
 async def _match_places(work: UnitOfWork, rows: Comparison) -> None:
@@ -137,17 +139,17 @@ async def _pair(
 
 async def _count_kept(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> int:
     """Records with a value of people's that the source now says otherwise, or says no more."""
-    gone = await count_rows(
+    gone_count = await count_rows(
         work, gone_rows(rows).where(~_untouched(keys), RECORD.archived.is_(False))
     )
     deleted = select(staged_row.c.position).where(rows.staged, staged_row.c.change == SKIPPED)
-    changed = (
+    contested_rows = (
         select(staged_row.c.position)
         .join(RECORD.id.table, and_(*rows.records, RECORD.id == staged_row.c.record_id))
         .join(source_row, and_(*rows.known, source_row.c.record_id == RECORD.id))
         .where(rows.staged, staged_row.c.change == UPDATED, _contested(keys))
     )
-    return gone + await count_rows(work, deleted) + await count_rows(work, changed)
+    return gone_count + await count_rows(work, deleted) + await count_rows(work, contested_rows)
 
 
 def _contested(keys: Sequence[str]) -> ColumnElement[bool]:

@@ -116,7 +116,7 @@ async def _revert_records(
     await work.execute(select(func.set_config("statement_timeout", "600s", True)))
     await share_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
-    written = await work.scalar(select(func.count()).select_from(_changes(run).subquery()))
+    total = await work.scalar(select(func.count()).select_from(_changes(run).subquery()))
     given = _before(run, actor, work).cte("given").prefix_with("MATERIALIZED")
     reverted = await update_from(work, actor, schema, given)
     mine = (
@@ -130,7 +130,7 @@ async def _revert_records(
     created = select(_changes(run).where(CHANGE.kind == ChangeKind.CREATED.value).subquery().c.id)
     await work.execute(delete(source_row).where(*mine, source_row.c.record_id.in_(created)))
     await work.execute(update(source_row).where(*mine).values(digest=b"", removed=False))
-    return {"reverted": reverted, "kept": written - reverted}
+    return {"reverted": reverted, "kept": total - reverted}
 
 
 def _changes(run: SourceRunRow) -> Select[Any]:
@@ -155,8 +155,8 @@ def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
         later.c.record_id == CHANGE.record_id,
         later.c.id > CHANGE.id,
     )
-    none = literal({}, JSONB)
-    old, new = func.coalesce(CHANGE.before, none), func.coalesce(CHANGE.after, none)
+    empty = literal({}, JSONB)
+    old, new = func.coalesce(CHANGE.before, empty), func.coalesce(CHANGE.after, empty)
     created = CHANGE.kind == ChangeKind.CREATED.value
     updated = CHANGE.kind == ChangeKind.UPDATED.value
     named = select(func.jsonb_object_keys(old.op("||")(new))).correlate(CHANGE.id.table)
@@ -178,7 +178,7 @@ def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
                 else_=RECORD.title,
             ).label("title"),
             case(
-                (updated, old.op("-", return_type=JSONB())(literal(TITLE_KEY, Text))), else_=none
+                (updated, old.op("-", return_type=JSONB())(literal(TITLE_KEY, Text))), else_=empty
             ).label("data"),
             case((updated, keys), else_=literal([], ARRAY(Text))).label("cleared"),
             case((created, RECORD.archived), else_=literal(False, Boolean)).label("archived"),

@@ -19,13 +19,13 @@ async def log_status(
     """Log that a run has reached a status; of an import only who asked for it is told."""
     user_id = run.actor_user_id or run.id
     doer = principal or Principal(type=PrincipalType.SYSTEM, id=run.id, user_id=user_id)
-    named = {} if run.data_source_id is None else {"dataSourceId": str(run.data_source_id)}
+    subject = {} if run.data_source_id is None else {"dataSourceId": str(run.data_source_id)}
     await append_event(
         work,
         doer,
         run.workspace_id,
         EventType.DATA_SOURCE_RUN,
-        {**named, "runId": str(run.id), "trigger": run.trigger, "status": status.value},
+        {**subject, "runId": str(run.id), "trigger": run.trigger, "status": status.value},
         audience_user_id=run.actor_user_id if run.data_source_id is None else None,
         item_id=await _item(work, run),
     )

@@ -54,14 +54,14 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
     already, or another one is open, which then counts for the due time too. A run whose person may
     not refresh any more is recorded as failed.
     """
-    wanted = await scheduled(work, DATA_SOURCE_SCHEDULES, data_source_id)
-    if wanted is None:
+    schedule = await scheduled(work, DATA_SOURCE_SCHEDULES, data_source_id)
+    if schedule is None:
         return None
-    await set_next_run(work, DATA_SOURCE_SCHEDULES, data_source_id, wanted.next_after(work.now))
-    if wanted.paused is not None:
+    await set_next_run(work, DATA_SOURCE_SCHEDULES, data_source_id, schedule.next_after(work.now))
+    if schedule.paused is not None:
         return None
-    source = await find_data_source(work, wanted.workspace_id, data_source_id)
-    run_id = due_run_id(wanted.schedule_id, due)
+    source = await find_data_source(work, schedule.workspace_id, data_source_id)
+    run_id = due_run_id(schedule.schedule_id, due)
     row = refresh_row(source, run_id, RunTrigger.SCHEDULE, source.created_by_user_id)
     if await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         problem = await _refusal(work, await find_run(work, run_id))
@@ -77,7 +77,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
     if status not in OPEN_RUN:
         return None
     request = await start_request(work, await find_run(work, run_id))
-    return DueRefresh(run_id, wanted.workspace_id, request)
+    return DueRefresh(run_id, schedule.workspace_id, request)
 
 
 async def _refusal(work: UnitOfWork, run: SourceRunRow) -> SourceProblem | None:

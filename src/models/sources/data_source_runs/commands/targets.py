@@ -36,30 +36,30 @@ async def filled_fields(
     Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
     for a key that no column fills.
     """
-    columns = {one.field_key: one.source_path for one in mapping}
+    columns = {entry.field_key: entry.source_path for entry in mapping}
     for key in run.plan["keyFields"]:
         if key not in columns:
             near = nearest_first(key, columns, columns)[:MOST_SHOWN]
-            filled = ", ".join(f"{one} ({shown(columns[one])})" for one in near)
+            filled = ", ".join(f"{name} ({shown(columns[name])})" for name in near)
             raise SourceProblem(
                 ErrorKind.MAPPING,
                 f"No column fills the key field {shown(key)}. Columns fill: {filled}.",
             )
     if run.database_id is None:
-        return [_planned(one) for one in mapping]
+        return [_planned(entry) for entry in mapping]
     fields = (await load_schema(work, run.workspace_id, run.database_id)).fields
     if not run.plan["fields"]:
         # Columns that suggest a field the database lacks bring it along.
-        fields = {**{one.field_key: _planned(one) for one in mapping}, **fields}
-    for one in mapping:
-        if one.field_key not in fields or not fields[one.field_key].stored:
+        fields = {**{entry.field_key: _planned(entry) for entry in mapping}, **fields}
+    for entry in mapping:
+        if entry.field_key not in fields or not fields[entry.field_key].stored:
             known = ", ".join(key for key, spec in fields.items() if spec.stored)
             raise SourceProblem(
                 ErrorKind.MAPPING,
-                f"The database has no field {one.field_key} that a column can fill."
+                f"The database has no field {entry.field_key} that a column can fill."
                 f" It has: {known}.",
             )
-    return [fields[one.field_key] for one in mapping]
+    return [fields[entry.field_key] for entry in mapping]
 
 
 def _planned(mapping: FieldMapping) -> FieldSpec:
@@ -80,7 +80,7 @@ async def open_target(
     actor: Actor,
     run: SourceRunRow,
     mapping: Sequence[FieldMapping],
-    grown: Grown,
+    new_options: Grown,
 ) -> Schema:
     """The database as rows are written into it, its fields kept as they are until the end.
 
@@ -89,14 +89,14 @@ async def open_target(
     """
     database_id = run.database_id
     if database_id is None:
-        database_id = await _create(work, actor, run, mapping, grown)
+        database_id = await _create(work, actor, run, mapping, new_options)
     else:
         await require_edit(work, actor, database_id, DENIED)
-        await _add_missing(work, actor, run, database_id, mapping, grown)
+        await _add_missing(work, actor, run, database_id, mapping, new_options)
     await await_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
-    if run.database_id is not None and grown:
-        schema = await _with_options(work, schema, grown)
+    if run.database_id is not None and new_options:
+        schema = await _with_options(work, schema, new_options)
     return schema
 
 
@@ -106,13 +106,13 @@ async def _add_missing(
     run: SourceRunRow,
     database_id: Id,
     mapping: Sequence[FieldMapping],
-    grown: Grown,
+    new_options: Grown,
 ) -> None:
     """Add the fields that columns suggest and the database lacks."""
     known = (await load_schema(work, run.workspace_id, database_id)).fields
     for one in mapping:
         if one.field_key not in known:
-            body = _body(one, grown.get(one.field_key, ()))
+            body = _body(one, new_options.get(one.field_key, ()))
             await create_field(work, actor, database_id, CreateField.model_validate(body))
 
 
@@ -121,13 +121,13 @@ async def _create(
     actor: Actor,
     run: SourceRunRow,
     mapping: Sequence[FieldMapping],
-    grown: Grown,
+    new_options: Grown,
 ) -> Id:
     ordered = sorted(mapping, key=lambda one: one.field_key != TITLE_KEY)
     wanted = {
         "label": run.plan["label"],
         "parentItemId": run.plan.get("parentItemId"),
-        "fields": [_body(one, grown.get(one.field_key, ())) for one in ordered],
+        "fields": [_body(one, new_options.get(one.field_key, ())) for one in ordered],
     }
     return (await create_database(work, actor, CreateDatabase.model_validate(wanted))).id
 
@@ -140,11 +140,11 @@ def _body(mapping: FieldMapping, options: Sequence[JsonObject]) -> JsonObject:
     return {**body, "options": [{"name": one["name"], "key": one["key"]} for one in options]}
 
 
-async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schema:
+async def _with_options(work: UnitOfWork, schema: Schema, new_options: Grown) -> Schema:
     """The schema with the options that rows need, written unless somebody else has done so."""
-    locked = await lock_fields(work, schema, list(grown))
-    added: dict[str, FieldSpec] = {}
-    for key, options in grown.items():
+    locked = await lock_fields(work, schema, list(new_options))
+    specs: dict[str, FieldSpec] = {}
+    for key, options in new_options.items():
         spec = locked.fields[key]
         missing = [_option(each) for each in options if each["key"] not in spec.option_keys]
         for each in options:
@@ -153,9 +153,9 @@ async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schem
                     ErrorKind.MAPPING,
                     f"The options of {spec.label} were changed while rows were read. Try again.",
                 )
-        added[key] = replace(spec, options=(*spec.options, *missing))
-    whole = replace(locked, fields={**locked.fields, **added})
-    await store_options(work, whole, list(added))
+        specs[key] = replace(spec, options=(*spec.options, *missing))
+    whole = replace(locked, fields={**locked.fields, **specs})
+    await store_options(work, whole, list(specs))
     return whole
 
 

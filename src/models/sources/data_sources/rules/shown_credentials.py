@@ -7,13 +7,13 @@ from models.core.credentials import GIVE_AGAIN, left_hidden, restored
 from runtime.errors import ValidationError
 
 
-def restored_config(config: JsonObject, stored: JsonObject | None) -> JsonObject:
+def restored_config(config: JsonObject, before: JsonObject | None) -> JsonObject:
     """The config with what was shown hidden, from the one that is stored.
 
     Raises ValidationError for what is not stored, or was given for another origin: who changes the
     URL must not have it sent there.
     """
-    known = stored if stored is not None and _origin(config) == _origin(stored) else {}
+    known = before if before is not None and _origin(config) == _origin(before) else {}
     whole: JsonObject = restored(config, known)
     for place in left_hidden(whole):
         raise ValidationError.at(".".join(map(str, ("config", *place))), GIVE_AGAIN)

@@ -165,17 +165,20 @@ def _span(one: JsonObject) -> str:
     if one.get("type") == "equation":
         return f"${text}$"
     is_code = marks.get("code") is True and "`" not in text
-    made = f"`{text}`" if is_code else _escaped(text)
-    inner = made.strip()
+    markdown = f"`{text}`" if is_code else _escaped(text)
+    inner = markdown.strip()
     if inner:
-        before, after = made[: made.index(inner[0])], made[made.rindex(inner[-1]) + 1 :]
+        before, after = (
+            markdown[: markdown.index(inner[0])],
+            markdown[markdown.rindex(inner[-1]) + 1 :],
+        )
         for name, mark in (("strikethrough", "~~"), ("italic", "*"), ("bold", "**")):
             if marks.get(name) is True:
                 inner = f"{mark}{inner}{mark}"
         url = _url(one.get("href"))
         inner = f"[{inner}]({url})" if url else inner
-        made = before + inner + after
-    return made
+        markdown = before + inner + after
+    return markdown
 
 
 def _escaped(text: str) -> str:

@@ -144,13 +144,13 @@ async def copy_mount(
     work: UnitOfWork, actor: Actor, mount_id: Id, title: str, parent_item_id: Id | None
 ) -> MountDetail:
     """A second mount of the same resource. Raises `NotFoundError`."""
-    found = await work.first(select(mount).where(*_this(actor, mount_id)), of=MountRow)
-    if found is None:
+    row = await work.first(select(mount).where(*_this(actor, mount_id)), of=MountRow)
+    if row is None:
         raise NotFoundError("mount")
     body = CreateMount.model_construct(
-        resource=ProviderResource.model_validate(found.resource),
-        connection_id=found.connection_id,
-        recursive=found.recursive,
+        resource=ProviderResource.model_validate(row.resource),
+        connection_id=row.connection_id,
+        recursive=row.recursive,
     )
     return await create_mount(work, actor, title, parent_item_id, body)
 

@@ -121,14 +121,14 @@ async def _settle(work: UnitOfWork, listing: ListedFolder) -> None:
 async def _record(
     work: UnitOfWork, actor: Actor, root: MountRow, job_id: Id, listing: ListedFolder, room: int
 ) -> int:
-    given = {one.external_id: one for one in listing.resources}
-    given.pop(root.external_id, None)
+    by_id = {resource.external_id: resource for resource in listing.resources}
+    by_id.pop(root.external_id, None)
     known = await work.rows(
-        select(mount).where(mount.c.root_mount_id == root.id, mount.c.external_id.in_(list(given))),
+        select(mount).where(mount.c.root_mount_id == root.id, mount.c.external_id.in_(list(by_id))),
         of=MountRow,
     )
-    await _update(work, job_id, [(row, given.pop(row.external_id)) for row in known])
-    fresh = list(given.values())[: max(room, 0)]
+    await _update(work, job_id, [(row, by_id.pop(row.external_id)) for row in known])
+    fresh = list(by_id.values())[: max(room, 0)]
     try:
         await check_parent(work, actor, listing.folder.item_id)
     except (NotFoundError, DeniedError, ValidationError):
@@ -142,13 +142,13 @@ async def _insert(
 ) -> None:
     ids = [new_id() for _ in fresh]
     titles: list[tuple[Id | None, str]] = [
-        (made, one.name) for made, one in zip(ids, fresh, strict=True)
+        (mount_id, resource.name) for mount_id, resource in zip(ids, fresh, strict=True)
     ]
     kind = ItemKind.EXTERNAL_RESOURCE
     items = await create_items_for(work, root.workspace_id, parent, kind, titles)
     rows = [
         {
-            "id": made,
+            "id": mount_id,
             "workspace_id": root.workspace_id,
             "item_id": item_id,
             "connection_id": root.connection_id,
@@ -156,9 +156,9 @@ async def _insert(
             "recursive": False,
             "created_by_user_id": root.created_by_user_id,
             "created_at": work.now,
-            **_seen(work, job_id, one),
+            **_seen(work, job_id, resource),
         }
-        for made, item_id, one in zip(ids, items, fresh, strict=True)
+        for mount_id, item_id, resource in zip(ids, items, fresh, strict=True)
     ]
     if rows:
         await work.execute(insert(mount), rows)
@@ -168,10 +168,10 @@ async def _update(
     work: UnitOfWork, job_id: Id, found: Sequence[tuple[MountRow, ProviderResource]]
 ) -> None:
     """Follow what the provider says now; a folder is listed once in each sync."""
-    first = [(row, one) for row, one in found if row.seen_by != job_id]
+    first = [(row, resource) for row, resource in found if row.seen_by != job_id]
     if not first:
         return
-    values = [{"this": row.id, **_seen(work, job_id, one)} for row, one in first]
+    values = [{"this": row.id, **_seen(work, job_id, resource)} for row, resource in first]
     names = [key for key in values[0] if key != "this"]
     await work.execute(
         update(mount)
@@ -180,9 +180,9 @@ async def _update(
         values,
     )
     renamed = [
-        (row.item_id, row.resource["name"], one.name)
-        for row, one in first
-        if row.resource["name"] != one.name
+        (row.item_id, row.resource["name"], resource.name)
+        for row, resource in first
+        if row.resource["name"] != resource.name
     ]
     await rename_items(work, renamed)
 

@@ -196,13 +196,13 @@ def profiles(
 
 
 def inferred_columns(
-    headers: Sequence[str], found: Sequence[ColumnProfile]
+    headers: Sequence[str], column_profiles: Sequence[ColumnProfile]
 ) -> list[InferredColumn]:
     """The columns with their fields; one of them, if any is text, fills the title."""
-    title = _title_place(headers, found)
+    title = _title_place(headers, column_profiles)
     taken = {TITLE_KEY}
     columns = []
-    for place, (header, profile) in enumerate(zip(headers, found, strict=True)):
+    for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
         kind = FieldKind.TEXT if place == title else profile.kind
         key = TITLE_KEY if place == title else first_free(slug(header, "column"), taken)
         taken.add(key)

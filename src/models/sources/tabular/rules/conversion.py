@@ -48,18 +48,18 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
     """The conversion of cells to values of a field; equal texts are converted once."""
     if spec.kind in TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
-    known: dict[str, Any] = {}
+    cache: dict[str, Any] = {}
 
     def convert(value: Cell) -> Any:
         if value is None:
             return None
         if not isinstance(value, str):
             return _typed(spec, value)
-        if value in known:
-            return known[value]
+        if value in cache:
+            return cache[value]
         found = _from_text(spec, value, conventions)
-        if len(known) < _REMEMBERED:
-            known[value] = found
+        if len(cache) < _REMEMBERED:
+            cache[value] = found
         return found
 
     return convert
@@ -193,18 +193,20 @@ class RowConversion:
 
     def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
         self._growing = {
-            one.spec.key: GrowingField(one.spec, uuid4) for one in columns if may_grow(one.spec)
+            column.spec.key: GrowingField(column.spec, uuid4)
+            for column in columns
+            if may_grow(column.spec)
         }
         self._columns = [
             (
-                one.place,
-                one.spec.key,
-                one.spec.required,
-                _growing(self._growing[one.spec.key])
-                if one.spec.key in self._growing
-                else converter(one.spec, conventions),
+                column.place,
+                column.spec.key,
+                column.spec.required,
+                _growing(self._growing[column.spec.key])
+                if column.spec.key in self._growing
+                else converter(column.spec, conventions),
             )
-            for one in columns
+            for column in columns
         ]
 
     @property
@@ -221,17 +223,17 @@ class RowConversion:
 
     def convert(self, row: Sequence[Cell]) -> ConvertedRow:
         """The values of a row; one that is empty, or lacks what is required, is skipped."""
-        made = ConvertedRow("")
-        data = made.data
+        result = ConvertedRow("")
+        data = result.data
         for place, key, required, convert in self._columns:
             value = convert(row[place])
             if value is LOST:
-                made.lost += 1
+                result.lost += 1
                 value = None
             if value is None:
-                made.skipped = made.skipped or required
+                result.skipped = result.skipped or required
             else:
                 data[key] = value
-        made.skipped = made.skipped or not data
-        made.title = data.pop(TITLE_KEY, "")
-        return made
+        result.skipped = result.skipped or not data
+        result.title = data.pop(TITLE_KEY, "")
+        return result

@@ -102,13 +102,13 @@ class _Reader:
         return self._exactly(size + -size % BLOCK)[:size]
 
     def _exactly(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
-            piece = self._read(size - len(found))
+        content = b""
+        while len(content) < size:
+            piece = self._read(size - len(content))
             if not piece:
                 raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no whole tar archive.")
-            found += piece
-        return found
+            content += piece
+        return content
 
     def _read(self, size: int) -> bytes:
         try:

@@ -85,10 +85,10 @@ async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject
     approval = Approval(job.input["every"], frozenset(job.input["indexes"]))
     uses, names, tried = _uses(operations), dict(row.names), False
     for index in range(job.progress.get("next", 0), len(operations)):
-        one = operations[index]
+        operation = operations[index]
         if not outcomes[index].held:
             continue
-        stake = stake_of(one.kind, one.input)
+        stake = stake_of(operation.kind, operation.input)
         waiting = waits_for(index, uses[index], outcomes, stake, approval)
         if waiting is not None:
             outcomes[index] = waiting
@@ -98,7 +98,7 @@ async def apply_next(work: UnitOfWork, job: JobRow, keys: KeyRing) -> JsonObject
             return {"next": index}
         actor = await applier(work, job)
         known = {name: Id(value) for name, value in names.items()}
-        outcomes[index], made = await _tried(work, actor, keys, one, known)
+        outcomes[index], made = await _tried(work, actor, keys, operation, known)
         names |= {name: str(id_) for name, id_ in made.items()}
         tried = True
     await _write(work, row.id, outcomes, end_of(outcomes), names)
@@ -135,15 +135,15 @@ async def _tried_out(
     names = {name: Id(value) for name, value in row.names.items()}
     with suppress(_NothingKeptError):
         async with work.savepoint():
-            for index, one in enumerate(operations):
+            for index, operation in enumerate(operations):
                 if not before[index].held:
                     continue
-                stake = stake_of(one.kind, one.input)
+                stake = stake_of(operation.kind, operation.input)
                 waiting = waits_for(index, uses[index], outcomes, stake, approval)
                 if waiting is not None:
                     outcomes[index] = waiting
                     continue
-                outcomes[index], made = await _tried(work, actor, keys, one, names)
+                outcomes[index], made = await _tried(work, actor, keys, operation, names)
                 names |= made
             raise _NothingKeptError
     return [
@@ -197,7 +197,7 @@ async def _write(
     names: JsonObject,
 ) -> None:
     closed = status not in {ChangeStatus.APPLYING, ChangeStatus.AWAITING_APPROVAL}
-    ended = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
+    end_values = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
     await work.execute(
         update(change_set)
         .where(change_set.c.id == change_id)
@@ -206,6 +206,6 @@ async def _write(
             status=status.value,
             names=names,
             updated_at=work.now,
-            **ended,
+            **end_values,
         )
     )

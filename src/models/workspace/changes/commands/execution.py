@@ -75,14 +75,14 @@ async def carry_out(
     return await _COMMANDS[operation.kind](Call(work, actor, keys, about, body))
 
 
-def named(operation: Operation, made: Made) -> dict[str, Id]:
+def named(operation: Operation, result: Made) -> dict[str, Id]:
     """The names by which later operations may refer to what was made."""
     names: dict[str, Id] = {}
     if operation.ref is not None:
-        names[operation.ref] = made.subject_id
-        names.update({f"{operation.ref}.{part}": id_ for part, id_ in made.parts.items()})
+        names[operation.ref] = result.subject_id
+        names.update({f"{operation.ref}.{part}": id_ for part, id_ in result.parts.items()})
     if operation.kind is OperationKind.CREATE_RECORDS:
-        for record, id_ in zip(operation.input["records"], made.records, strict=True):
+        for record, id_ in zip(operation.input["records"], result.records, strict=True):
             if record.get("ref") is not None:
                 names[record["ref"]] = id_
     return names

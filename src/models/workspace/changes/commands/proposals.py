@@ -52,10 +52,11 @@ async def propose(  # the parts of a proposal
     """Store a change set; nothing of it is done. Raises `ValidationError` below `operations`."""
     check_operations(operations)
     operations, credentials = sealed(keys, change_id, operations)
-    stored: list[JsonObject] = [
-        one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in operations
+    content: list[JsonObject] = [
+        operation.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for operation in operations
     ]
-    made = await work.first(
+    row = await work.first(
         insert(change_set)
         .values(
             id=change_id,
@@ -64,9 +65,9 @@ async def propose(  # the parts of a proposal
             title=title or _title(operations, instruction),
             instruction=instruction,
             status=CHANGE_LIFECYCLE.initial.value,
-            operations=stored,
+            operations=content,
             sealed_credentials=credentials,
-            outcomes=stored_outcomes([_pending(one) for one in operations]),
+            outcomes=stored_outcomes([_pending(operation) for operation in operations]),
             names={},
             created_by_user_id=actor.user_id,
             expires_at=work.now + LIFETIME,
@@ -76,8 +77,8 @@ async def propose(  # the parts of a proposal
         .returning(change_set),
         of=ChangeSet,
     )
-    assert made is not None
-    return detail(made, work.now)
+    assert row is not None
+    return detail(row, work.now)
 
 
 def _pending(operation: Operation) -> Outcome:

@@ -21,20 +21,20 @@ def sealed(
 
     Raises `ValidationError` for one that was copied from where it is shown hidden.
     """
-    shown, taken, problems = [], [], []
-    for index, one in enumerate(operations):
-        found = operation_credentials(one.kind, one.input)
-        for each in found:
-            taken.append([index, each.place, each.value])
+    masked_operations, entries, problems = [], [], []
+    for index, operation in enumerate(operations):
+        credentials = operation_credentials(operation.kind, operation.input)
+        for each in credentials:
+            entries.append([index, each.place, each.value])
             if each.value == each.mask:
                 path = ".".join(map(str, ("operations", index, "input", *each.place)))
                 problems.append(Detail(path, GIVE_AGAIN))
-        hidden = with_values(one.input, [(each.place, each.mask) for each in found])
-        shown.append(one.model_copy(update={"input": hidden}))
+        hidden = with_values(operation.input, [(each.place, each.mask) for each in credentials])
+        masked_operations.append(operation.model_copy(update={"input": hidden}))
     refuse(problems)
-    if not taken:
-        return shown, None
-    return shown, keys.seal(json.dumps(taken).encode(), _place(change_id))
+    if not entries:
+        return masked_operations, None
+    return masked_operations, keys.seal(json.dumps(entries).encode(), _place(change_id))
 
 
 def opened(keys: KeyRing, row: ChangeSet) -> list[Operation]:

@@ -20,9 +20,9 @@ _CALLING = frozenset(
 """Only what calls other servers is looked through."""
 
 
-def operation_credentials(kind: OperationKind, given: JsonObject) -> list[Credential]:
+def operation_credentials(kind: OperationKind, values: JsonObject) -> list[Credential]:
     """The credentials that stand in an input."""
-    return credentials_in(given, _written) if kind in _CALLING else []
+    return credentials_in(values, _written) if kind in _CALLING else []
 
 
 def _written(value: Any) -> Iterator[tuple[Place, Any]]:

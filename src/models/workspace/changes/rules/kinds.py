@@ -206,9 +206,9 @@ def keys_of(shape: type[Input]) -> frozenset[str]:
     return frozenset(field.alias or name for name, field in shape.model_fields.items())
 
 
-def stake_of(kind: OperationKind, given: Mapping[str, Any]) -> Stake:
+def stake_of(kind: OperationKind, values: Mapping[str, Any]) -> Stake:
     """The stake; a change of what the change set itself makes is no change of the old."""
     rule = RULES[kind]
-    stake = rule.stake if isinstance(rule.stake, Stake) else rule.stake(dict(given))
-    own = any(is_reference(given.get(key)) for key in keys_of(rule.about))
+    stake = rule.stake if isinstance(rule.stake, Stake) else rule.stake(dict(values))
+    own = any(is_reference(values.get(key)) for key in keys_of(rule.about))
     return Stake.NEVER_ASK if own and stake is Stake.ASK else stake

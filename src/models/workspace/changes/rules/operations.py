@@ -21,15 +21,15 @@ def check_operations(operations: Sequence[Operation], path: str = "operations") 
     An operation refers only to those before it, so there are no cycles.
     """
     problems: list[Detail] = []
-    known: set[str] = set()
-    for place, one in enumerate(operations):
+    names: set[str] = set()
+    for place, operation in enumerate(operations):
         at = f"{path}.{place}"
-        problems += _problems(one, at, known)
-        made = [] if one.ref is None else [one.ref]
-        for name in [*made, *record_refs(one)]:
-            if name in known:
+        problems += _problems(operation, at, names)
+        made = [] if operation.ref is None else [operation.ref]
+        for name in [*made, *record_refs(operation)]:
+            if name in names:
                 problems.append(Detail(f"{at}.ref", f"The name {name} is used twice."))
-            known.add(name)
+            names.add(name)
     refuse(problems[:MAX_PROBLEMS])
 
 
@@ -56,10 +56,10 @@ def _problems(operation: Operation, at: str, known: set[str]) -> Iterator[Detail
         yield from error.details
 
 
-def read_input(kind: OperationKind, given: JsonObject, path: str) -> tuple[Any, Any]:
+def read_input(kind: OperationKind, values: JsonObject, path: str) -> tuple[Any, Any]:
     """The subject of the operation, and its body. Raises `ValidationError` below `path`."""
     rule = RULES[kind]
     names = keys_of(rule.about)
-    about = {key: value for key, value in given.items() if key in names}
-    rest = {key: value for key, value in given.items() if key not in names}
+    about = {key: value for key, value in values.items() if key in names}
+    rest = {key: value for key, value in values.items() if key not in names}
     return read_part(rule.about, about, path), read_part(rule.body, rest, path)

@@ -87,13 +87,13 @@ def waits_for(
     """
     if not approval.covers(index, stake):
         return Outcome(ResultStatus.SKIPPED, needs_approval=True)
-    for used in sorted(uses):
-        other = outcomes[used]
+    for use in sorted(uses):
+        other = outcomes[use]
         if other.status is ResultStatus.FAILED:
-            error = f"Operation {used}, on which it builds, failed."
+            error = f"Operation {use}, on which it builds, failed."
             return Outcome(ResultStatus.FAILED, error=error)
         if other.held:
-            error = f"Operation {used}, on which it builds, was not applied."
+            error = f"Operation {use}, on which it builds, was not applied."
             return Outcome(ResultStatus.SKIPPED, error=error)
     return None
 

@@ -28,21 +28,23 @@ _SHOWN = 20
 
 async def begin(work: UnitOfWork, entry_id: Id, keys: KeyRing) -> ImportStage:
     """Begin a dry run anew: what an earlier one had planned is forgotten."""
-    held = await hold(work, entry_id, LegacyImportStatus.DRY_RUNNING)
-    if held.stage in CHECKED:
+    locked_entry = await hold(work, entry_id, LegacyImportStatus.DRY_RUNNING)
+    if locked_entry.stage in CHECKED:
         raise EntryMovedError
     await forget_ids(work, entry_id)
-    await plan_workspace(work, held.target(keys), Id(held.entry.source_workspace_id))
+    await plan_workspace(
+        work, locked_entry.target(keys), Id(locked_entry.entry.source_workspace_id)
+    )
     await enter_stage(
-        work, held, ImportStage.VALIDATING, keeps=False, counts={}, warnings=[], errors=[]
+        work, locked_entry, ImportStage.VALIDATING, keeps=False, counts={}, warnings=[], errors=[]
     )
     return ImportStage.VALIDATING
 
 
-async def planned(work: UnitOfWork, held: Held, unread: Sequence[str]) -> None:
+async def planned(work: UnitOfWork, locked_entry: Held, unread: Sequence[str]) -> None:
     """All rows have their ids: compare their number with what the bundle says of itself."""
-    findings = findings_of(held.entry)
-    for kind, count in sorted(held.entry.source_counts.items()):
+    findings = findings_of(locked_entry.entry)
+    for kind, count in sorted(locked_entry.entry.source_counts.items()):
         if findings.rows[kind] != count:
             findings.refuse(
                 "counts",
@@ -53,7 +55,7 @@ async def planned(work: UnitOfWork, held: Held, unread: Sequence[str]) -> None:
         findings.warn("unknown_file", f"The file {path} is of no known kind and left out.")
     findings.rows.clear()
     progress = {"stage": ImportStage.DRY_RUN.value, "done": 0, "findings": findings.to_json()}
-    await record(work, held.entry.id, stage=ImportStage.DRY_RUN.value, progress=progress)
+    await record(work, locked_entry.entry.id, stage=ImportStage.DRY_RUN.value, progress=progress)
 
 
 async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
@@ -62,22 +64,22 @@ async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
     return entry is not None and not findings_of(entry).errors
 
 
-async def conclude(work: UnitOfWork, held: Held) -> None:
+async def conclude(work: UnitOfWork, locked_entry: Held) -> None:
     """The workspace is checked: it is ready, or blocked by its errors."""
-    findings = findings_of(held.entry)
-    coming = kinds_for(held.entry, KINDS)
+    findings = findings_of(locked_entry.entry)
+    coming = kinds_for(locked_entry.entry, KINDS)
     for kind in KINDS:
-        rows = held.entry.source_counts.get(kind.name)
+        rows = locked_entry.entry.source_counts.get(kind.name)
         if rows and kind not in coming:
             message = f"{kind.name}: those of the workspace that is there stay as they are."
             findings.warn("of_members", message, rows)
-    target = held.entry.target_workspace_id
+    target = locked_entry.entry.target_workspace_id
     if target is not None and not await is_open_workspace(work, target):
         findings.refuse("target", "The workspace that it should go to does not exist any more.")
     errors = described(findings.errors)
     await record(
         work,
-        held.entry.id,
+        locked_entry.entry.id,
         stage=(ImportStage.BLOCKED if errors else ImportStage.READY).value,
         counts=without_none(findings.rows),
         warnings=described(findings.warnings),

@@ -52,15 +52,15 @@ async def approve(
     require(run, {LegacyImportStatus.AWAITING_REVIEW}, "approved")
     entries = await entries_of(work, run_id)
     if body.selected_workspace_ids is not None:
-        chosen = chosen_of(entries, body.selected_workspace_ids)
+        selection = chosen_of(entries, body.selected_workspace_ids)
         await work.execute(
             update(legacy_import_workspace)
             .where(_entry.run_id == run_id)
-            .values(selected=_entry.id.in_([one.id for one in chosen]), updated_at=work.now)
+            .values(selected=_entry.id.in_([entry.id for entry in selection]), updated_at=work.now)
         )
     else:
-        chosen = [one for one in entries if one.selected]
-    _check_selection(chosen)
+        selection = [entry for entry in entries if entry.selected]
+    _check_selection(selection)
     await move(
         work,
         run,
@@ -73,17 +73,17 @@ async def approve(
     return await get_run(work, run_id)
 
 
-def _check_selection(chosen: Sequence[LegacyImportWorkspace]) -> None:
+def _check_selection(selection: Sequence[LegacyImportWorkspace]) -> None:
     """Raises ConflictError for workspaces that cannot be imported as they are."""
-    if not chosen:
+    if not selection:
         raise ConflictError("No workspace of the legacy import run is selected.")
-    for one in chosen:
-        if one.stage == ImportStage.BLOCKED:
-            reason = one.errors[0] if one.errors else "see its errors"
-            raise ConflictError(f"The workspace {one.source_name} is blocked: {reason}")
-        if one.stage != ImportStage.READY:
+    for entry in selection:
+        if entry.stage == ImportStage.BLOCKED:
+            reason = entry.errors[0] if entry.errors else "see its errors"
+            raise ConflictError(f"The workspace {entry.source_name} is blocked: {reason}")
+        if entry.stage != ImportStage.READY:
             raise ConflictError(
-                f"The workspace {one.source_name} has not been checked yet; repeat the dry run."
+                f"The workspace {entry.source_name} has not been checked yet; repeat the dry run."
             )
 
 

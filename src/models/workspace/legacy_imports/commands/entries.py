@@ -96,10 +96,10 @@ async def hold_chunk(
     work: UnitOfWork, entry_id: Id, status: LegacyImportStatus, stage: ImportStage, done: int
 ) -> Held:
     """`hold`, for who has done so many chunks of a stage. Raises EntryMovedError."""
-    held = await hold(work, entry_id, status)
-    if (held.stage, held.done) != (stage, done):
+    locked_entry = await hold(work, entry_id, status)
+    if (locked_entry.stage, locked_entry.done) != (stage, done):
         raise EntryMovedError
-    return held
+    return locked_entry
 
 
 async def record(work: UnitOfWork, entry_id: Id, **values: Any) -> None:
@@ -112,19 +112,19 @@ async def record(work: UnitOfWork, entry_id: Id, **values: Any) -> None:
 
 
 async def record_chunk(
-    work: UnitOfWork, held: Held, found: Findings, *, total: int, counted: bool
+    work: UnitOfWork, locked_entry: Held, chunk_findings: Findings, *, total: int, counted: bool
 ) -> None:
     """One more chunk of the stage is done; `counted` ones add to the counts of the entry."""
-    findings = findings_of(held.entry)
-    findings.add(found)
-    counts: Counter[str] = Counter(held.entry.counts)
+    findings = findings_of(locked_entry.entry)
+    findings.add(chunk_findings)
+    counts: Counter[str] = Counter(locked_entry.entry.counts)
     if counted:
-        counts.update(found.rows)
+        counts.update(chunk_findings.rows)
     await record(
         work,
-        held.entry.id,
+        locked_entry.entry.id,
         counts=without_none(counts),
-        progress=_progress(held.stage, held.done + 1, total, findings),
+        progress=_progress(locked_entry.stage, locked_entry.done + 1, total, findings),
     )
 
 
@@ -134,12 +134,12 @@ def without_none(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 async def enter_stage(
-    work: UnitOfWork, held: Held, stage: ImportStage, *, keeps: bool = True, **values: Any
+    work: UnitOfWork, locked_entry: Held, stage: ImportStage, *, keeps: bool = True, **values: Any
 ) -> None:
     """Go to another stage; what was found so far is kept, unless it says otherwise."""
-    findings = findings_of(held.entry) if keeps else Findings()
+    findings = findings_of(locked_entry.entry) if keeps else Findings()
     progress = _progress(stage, 0, 0, findings)
-    await record(work, held.entry.id, stage=stage.value, **{"progress": progress, **values})
+    await record(work, locked_entry.entry.id, stage=stage.value, **{"progress": progress, **values})
 
 
 def _progress(stage: ImportStage, done: int, total: int, findings: Findings) -> JsonObject:
@@ -193,9 +193,9 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
     False when the run is over, or was validated before.
     """
     counts: Counter[str] = Counter()
-    for one in manifest.workspaces:
-        counts.update(one.counts)
-    moved = await lifecycle.move(
+    for workspace in manifest.workspaces:
+        counts.update(workspace.counts)
+    has_moved = await lifecycle.move(
         work,
         LEGACY_IMPORTS,
         run_id,
@@ -206,16 +206,16 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
         source_counts=dict(counts),
         updated_at=work.now,
     )
-    if not moved:
+    if not has_moved:
         return False
     rows = [
         {
             "id": new_id(),
             "run_id": run_id,
             "position": position,
-            "source_workspace_id": str(one.id),
-            "source_name": one.name,
-            "source_counts": one.counts,
+            "source_workspace_id": str(workspace.id),
+            "source_name": workspace.name,
+            "source_counts": workspace.counts,
             "creates": True,
             "selected": True,
             "stage": ImportStage.QUEUED.value,
@@ -224,7 +224,7 @@ async def record_manifest(work: UnitOfWork, run_id: Id, manifest: Manifest) -> b
             "created_at": work.now,
             "updated_at": work.now,
         }
-        for position, one in enumerate(manifest.workspaces)
+        for position, workspace in enumerate(manifest.workspaces)
     ]
     await work.execute(insert(legacy_import_workspace), rows)
     return True

@@ -19,13 +19,13 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
 
-async def make_workspace(work: UnitOfWork, held: Held) -> None:
+async def make_workspace(work: UnitOfWork, locked_entry: Held) -> None:
     """Have the workspace that an entry goes to. Raises ConflictError when it is gone."""
-    entry = held.entry
+    entry = locked_entry.entry
     workspace_id = target_workspace(entry)
     if entry.creates:
         await create_hidden_workspace(
-            work, workspace_id, entry.source_name, held.run.created_by_user_id
+            work, workspace_id, entry.source_name, locked_entry.run.created_by_user_id
         )
     elif not await is_open_workspace(work, workspace_id):
         raise ConflictError("The workspace that it should go to does not exist any more.")
@@ -43,14 +43,14 @@ def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 
-async def end_stage(work: UnitOfWork, held: Held) -> ImportStage:
+async def end_stage(work: UnitOfWork, locked_entry: Held) -> ImportStage:
     """All of a stage is applied; the stage that follows."""
     stages = [*IMPORT_STAGES, ImportStage.VERIFYING]
-    following = stages[stages.index(held.stage) + 1]
+    following = stages[stages.index(locked_entry.stage) + 1]
     if following != ImportStage.VERIFYING:
-        await enter_stage(work, held, following)
+        await enter_stage(work, locked_entry, following)
         return following
-    found = described(findings_of(held.entry).warnings)
-    warnings = list(dict.fromkeys([*held.entry.warnings, *found]))
-    await enter_stage(work, held, following, warnings=warnings, imported_at=work.now)
+    found = described(findings_of(locked_entry.entry).warnings)
+    warnings = list(dict.fromkeys([*locked_entry.entry.warnings, *found]))
+    await enter_stage(work, locked_entry, following, warnings=warnings, imported_at=work.now)
     return following

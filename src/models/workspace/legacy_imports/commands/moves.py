@@ -23,10 +23,10 @@ async def move(
     assert moved, "the row is locked, and its status was looked at"
 
 
-def require(run: LegacyImportRun, statuses: Collection[LegacyImportStatus], wanted: str) -> None:
+def require(run: LegacyImportRun, statuses: Collection[LegacyImportStatus], action: str) -> None:
     """Raises WrongStatusError for a run that is in none of the statuses."""
     if run.status not in statuses:
-        raise WrongStatusError(run.status, wanted)
+        raise WrongStatusError(run.status, action)
 
 
 def chosen_of(

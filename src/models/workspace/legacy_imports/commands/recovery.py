@@ -108,25 +108,25 @@ async def roll_back(
     require(run, REVERSIBLE, "rolled back")
     entries = await entries_of(work, run_id)
     if body.workspace_ids is None:
-        chosen = [one for one in entries if holds_data(one)]
+        selection = [entry for entry in entries if holds_data(entry)]
     else:
-        chosen = chosen_of(entries, body.workspace_ids)
+        selection = chosen_of(entries, body.workspace_ids)
     if is_expired(run, work.now):
         raise ConflictError("The legacy import run ended more than 30 days ago; it stays as it is.")
-    empty = next((one for one in chosen if not holds_data(one)), None)
-    if not chosen or empty is not None:
+    empty = next((entry for entry in selection if not holds_data(entry)), None)
+    if not selection or empty is not None:
         what = "run" if empty is None else f"workspace {empty.source_name}"
         raise ConflictError(
             f"The legacy import run is {run.status}, and the {what} holds nothing to roll back."
         )
-    if not body.force and all(one.rollback_state == RollbackState.PARTIAL for one in chosen):
+    if not body.force and all(entry.rollback_state == RollbackState.PARTIAL for entry in selection):
         raise ConflictError(
             f"The legacy import run is {run.status}; what was changed since is only removed"
             " with force."
         )
     await work.execute(
         update(legacy_import_workspace)
-        .where(_entry.id.in_([one.id for one in chosen]))
+        .where(_entry.id.in_([entry.id for entry in selection]))
         .values(rollback_state=RollbackState.REQUESTED.value, last_error=None, updated_at=work.now)
     )
     await _go_on(

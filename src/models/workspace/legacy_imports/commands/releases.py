@@ -24,18 +24,18 @@ async def release(
     keys: KeyRing,
 ) -> None:
     """Let people see the workspaces of these entries that are hidden."""
-    for one in entries:
-        if one.lifecycle_state != LifecycleState.HIDDEN or one.target_workspace_id is None:
+    for entry in entries:
+        if entry.lifecycle_state != LifecycleState.HIDDEN or entry.target_workspace_id is None:
             continue
-        target = Held(run, one).target(keys)
-        if one.creates:
-            await reveal_workspace(work, one.target_workspace_id, run.created_by_user_id)
+        target = Held(run, entry).target(keys)
+        if entry.creates:
+            await reveal_workspace(work, entry.target_workspace_id, run.created_by_user_id)
         else:
             await show(work, target)
         await conclude(work, target)
         await work.execute(
             update(legacy_import_workspace)
-            .where(legacy_import_workspace.c.id == one.id)
+            .where(legacy_import_workspace.c.id == entry.id)
             .values(
                 lifecycle_state=LifecycleState.LIVE.value,
                 # What is changed from here on is somebody's.

@@ -51,33 +51,38 @@ _NAMED = 5
 """Rows of a kind that a warning names."""
 
 
-async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
+async def remove_batch(work: UnitOfWork, locked_entry: Held) -> int | None:
     """Remove some rows of a held entry; how many, None when nothing is left to do.
 
     The entry says how far it is, so a batch costs the same however many rows there were.
     """
-    entry = held.entry
-    if not _is_due(held):
+    entry = locked_entry.entry
+    if not _is_due(locked_entry):
         return None
     if entry.target_workspace_id is None:
-        await _conclude(work, held, gone=True)
+        await _conclude(work, locked_entry, gone=True)
         return None
     place = _Place.of(entry)
     while place.kind < len(_REMOVED):
-        removed, following = await _remove_at(work, held, place)
-        if removed or following.below is not None:
+        count, following = await _remove_at(work, locked_entry, place)
+        if count or following.below is not None:
             progress = {"stage": "rollback", **asdict(following)}
-            await record(work, entry.id, progress=progress, **_running(held))
-            return removed
+            await record(work, entry.id, progress=progress, **_running(locked_entry))
+            return count
         place = following
-    left = await _rows_left(work, held)
-    if entry.creates and not any(left.values()):
-        removed = await purge_events_of(work, entry.target_workspace_id) or await purge_workspace(
+    remaining = await _rows_left(work, locked_entry)
+    if entry.creates and not any(remaining.values()):
+        count = await purge_events_of(work, entry.target_workspace_id) or await purge_workspace(
             work, entry.target_workspace_id
         )
-        if removed:
-            return removed
-    await _conclude(work, held, gone=not any(left.values()), kept=await _names(work, held, left))
+        if count:
+            return count
+    await _conclude(
+        work,
+        locked_entry,
+        gone=not any(remaining.values()),
+        kept=await _names(work, locked_entry, remaining),
+    )
     return None
 
 
@@ -98,70 +103,74 @@ class _Place:
         return cls(int(progress.get("kind", 0)), progress.get("below"), bool(progress.get("again")))
 
 
-async def _remove_at(work: UnitOfWork, held: Held, place: _Place) -> tuple[int, _Place]:
+async def _remove_at(work: UnitOfWork, locked_entry: Held, place: _Place) -> tuple[int, _Place]:
     """Remove what can go of a batch of one kind; how many rows, and where to go on."""
-    entry, kind = held.entry, _REMOVED[place.kind]
+    entry, kind = locked_entry.entry, _REMOVED[place.kind]
     below = None if place.below is None else Id(place.below)
     batch = await newest_targets(work, entry.id, kind.name, below, _BATCH)
     if not batch:
         if place.again:
             return 0, _Place(place.kind)
-        if entry.creates and _by_force(held):
+        if entry.creates and _by_force(locked_entry):
             # What others added to a workspace that goes as a whole.
-            others = select(kind.table.c.id).where(*_can_go(held, kind))
-            removed = await purge(work, kind.table, others.order_by(kind.table.c.id.desc()))
-            return removed, _Place(place.kind if removed else place.kind + 1)
+            others = select(kind.table.c.id).where(*_can_go(locked_entry, kind))
+            count = await purge(work, kind.table, others.order_by(kind.table.c.id.desc()))
+            return count, _Place(place.kind if count else place.kind + 1)
         return 0, _Place(place.kind + 1)
     some = kind.table.c.id == any_(literal(batch, ARRAY(Uuid)))
-    rows = select(kind.table.c.id).where(some, *_can_go(held, kind))
+    rows = select(kind.table.c.id).where(some, *_can_go(locked_entry, kind))
     newest_first = rows.order_by(kind.table.c.id.desc())
-    removed = await purge(work, kind.table, newest_first, MAX_ROWS, _BATCH)
-    if removed:
+    count = await purge(work, kind.table, newest_first, MAX_ROWS, _BATCH)
+    if count:
         await forget_gone(work, entry.id, kind, batch)
-    if removed >= MAX_ROWS:
+    if count >= MAX_ROWS:
         # What is theirs was too much for one transaction.
-        return removed, place
-    return removed, _Place(place.kind, str(batch[-1]), place.again or removed > 0)
+        return count, place
+    return count, _Place(place.kind, str(batch[-1]), place.again or count > 0)
 
 
-def _is_due(held: Held) -> bool:
-    if held.run.status == LegacyImportStatus.CANCELLING:
-        return held.stage not in {ImportStage.DONE, ImportStage.CANCELLED}
-    return held.entry.rollback_state in {RollbackState.REQUESTED, RollbackState.RUNNING}
+def _is_due(locked_entry: Held) -> bool:
+    if locked_entry.run.status == LegacyImportStatus.CANCELLING:
+        return locked_entry.stage not in {ImportStage.DONE, ImportStage.CANCELLED}
+    return locked_entry.entry.rollback_state in {RollbackState.REQUESTED, RollbackState.RUNNING}
 
 
-def _by_force(held: Held) -> bool:
+def _by_force(locked_entry: Held) -> bool:
     """True when nobody can have changed anything, or it is to go all the same."""
-    hidden = held.entry.lifecycle_state != LifecycleState.LIVE
-    return held.run.status == LegacyImportStatus.CANCELLING or held.run.rollback_force or hidden
+    hidden = locked_entry.entry.lifecycle_state != LifecycleState.LIVE
+    return (
+        locked_entry.run.status == LegacyImportStatus.CANCELLING
+        or locked_entry.run.rollback_force
+        or hidden
+    )
 
 
-def _running(held: Held) -> dict[str, str]:
-    rolling = held.run.status == LegacyImportStatus.ROLLING_BACK
+def _running(locked_entry: Held) -> dict[str, str]:
+    rolling = locked_entry.run.status == LegacyImportStatus.ROLLING_BACK
     return {"rollback_state": RollbackState.RUNNING.value} if rolling else {}
 
 
-def _can_go(held: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
+def _can_go(locked_entry: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
     """That a row of a kind is in the workspace of an entry and can go now."""
     table = kind.table
-    own = table.c.workspace_id == held.entry.target_workspace_id
-    conditions = [own, *_holding(kind, by_force=_by_force(held))]
-    if not _by_force(held):
-        conditions.append(~_is_kept(held, table, table))
+    own = table.c.workspace_id == locked_entry.entry.target_workspace_id
+    conditions = [own, *_holding(kind, by_force=_by_force(locked_entry))]
+    if not _by_force(locked_entry):
+        conditions.append(~_is_kept(locked_entry, table, table))
     return conditions
 
 
-def _is_kept(held: Held, table: Table, rows: FromClause) -> ColumnElement[bool]:
+def _is_kept(locked_entry: Held, table: Table, rows: FromClause) -> ColumnElement[bool]:
     """True when a row was changed, or belongs to one that was."""
-    kept = [_is_changed(held, rows)]
+    conditions = [_is_changed(locked_entry, rows)]
     for key in _keys_of(table):
         above = key.referred_table.alias()
         named = (
             above.c[element.column.name] == rows.c[column.name]
             for column, element in zip(key.columns, key.elements, strict=True)
         )
-        kept.append(exists().where(*named, _is_kept(held, key.referred_table, above)))
-    return or_(*kept)
+        conditions.append(exists().where(*named, _is_kept(locked_entry, key.referred_table, above)))
+    return or_(*conditions)
 
 
 def _keys_of(table: Table) -> Iterator[ForeignKeyConstraint]:
@@ -171,10 +180,10 @@ def _keys_of(table: Table) -> Iterator[ForeignKeyConstraint]:
             yield key
 
 
-def _is_changed(held: Held, table: FromClause) -> ColumnElement[bool]:
+def _is_changed(locked_entry: Held, table: FromClause) -> ColumnElement[bool]:
     if "updated_at" not in table.c:
         return false()
-    changed = table.c.updated_at > held.entry.imported_at
+    changed = table.c.updated_at > locked_entry.entry.imported_at
     return and_(changed, table.c.deleted_at.is_(None)) if "deleted_at" in table.c else changed
 
 
@@ -214,23 +223,23 @@ def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
                 yield one.table, key
 
 
-async def _rows_left(work: UnitOfWork, held: Held) -> dict[str, int]:
+async def _rows_left(work: UnitOfWork, locked_entry: Held) -> dict[str, int]:
     """The rows of each kind still there, counted; in a workspace of its own, whoever made them."""
     left = {}
     for kind in _REMOVED:
-        count = select(func.count()).select_from(kind.table).where(_is_left(held, kind))
+        count = select(func.count()).select_from(kind.table).where(_is_left(locked_entry, kind))
         left[kind.name] = await work.scalar(count)
     return left
 
 
-def _is_left(held: Held, kind: BundleKind) -> ColumnElement[bool]:
-    own = kind.table.c.workspace_id == held.entry.target_workspace_id
-    if held.entry.creates:
+def _is_left(locked_entry: Held, kind: BundleKind) -> ColumnElement[bool]:
+    own = kind.table.c.workspace_id == locked_entry.entry.target_workspace_id
+    if locked_entry.entry.creates:
         return own
-    return and_(own, kind.table.c.id.in_(targets_of(held.entry.id, kind.name)))
+    return and_(own, kind.table.c.id.in_(targets_of(locked_entry.entry.id, kind.name)))
 
 
-async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str]:
+async def _names(work: UnitOfWork, locked_entry: Held, left: dict[str, int]) -> list[str]:
     """The rows that were kept, in words."""
     remarks = []
     for kind in _REMOVED:
@@ -238,7 +247,7 @@ async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str
             continue
         rows = await work.rows(
             select(kind.table.c.id)
-            .where(_is_left(held, kind))
+            .where(_is_left(locked_entry, kind))
             .order_by(kind.table.c.id.desc())
             .limit(_NAMED)
         )
@@ -251,14 +260,14 @@ async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str
 
 
 async def _conclude(
-    work: UnitOfWork, held: Held, *, gone: bool, kept: list[str] | None = None
+    work: UnitOfWork, locked_entry: Held, *, gone: bool, kept: list[str] | None = None
 ) -> None:
     """Say what became of an entry whose rows can go no further."""
-    entry = held.entry
+    entry = locked_entry.entry
     state = {} if not gone else {"lifecycle_state": LifecycleState.REMOVED.value, "counts": {}}
     if gone:
         await forget_ids(work, entry.id)
-    if held.run.status == LegacyImportStatus.CANCELLING:
+    if locked_entry.run.status == LegacyImportStatus.CANCELLING:
         await record(work, entry.id, stage=ImportStage.CANCELLED.value, progress={}, **state)
         return
     end = RollbackState.COMPLETED if gone else RollbackState.PARTIAL

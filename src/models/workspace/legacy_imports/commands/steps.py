@@ -106,7 +106,7 @@ async def _close(
     work: UnitOfWork, run: LegacyImportRun, end: LegacyImportStatus, errors: Sequence[str]
 ) -> bool:
     """End a locked run out of its turn; False where no move leads there."""
-    moved = await lifecycle.move(
+    has_moved = await lifecycle.move(
         work,
         LEGACY_IMPORTS,
         run.id,
@@ -115,9 +115,9 @@ async def _close(
         completed_at=run.completed_at or work.now,
         updated_at=work.now,
     )
-    if moved:
+    if has_moved:
         await notify_maker(work, run, end, errors[-1])
-    return moved
+    return has_moved
 
 
 async def _locked(work: UnitOfWork, run_id: Id) -> LegacyImportRun | None:

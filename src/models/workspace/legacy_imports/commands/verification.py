@@ -42,19 +42,19 @@ async def verify_sample(
     work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
 ) -> list[Sample]:
     """Compare contents of rows of a chunk with the tables, by their hashes."""
-    found = read_rows(lines, kinds, Findings())
+    by_kind = read_rows(lines, kinds, Findings())
     samples = []
     for kind in kinds:
         if kind.source_kind != kind.name:
             continue
-        resolved = await resolve(work, target, kind, found[kind.name][-SAMPLE:], Findings())
-        expected = resolved.rows
-        if not expected:
+        resolved = await resolve(work, target, kind, by_kind[kind.name][-SAMPLE:], Findings())
+        source_rows = resolved.rows
+        if not source_rows:
             continue
-        names = {name for row in expected for name in row}
-        rows: Sequence[Row] = expected
+        names = {name for row in source_rows for name in row}
+        rows: Sequence[Row] = source_rows
         if kind.prepare is not None:
-            rows = await kind.prepare(work, target, expected)
+            rows = await kind.prepare(work, target, source_rows)
         samples.append(await _compared(work, kind, names, rows))
     return samples
 
@@ -67,26 +67,26 @@ async def _compared(
     names = sorted(name for name in set(expected_names) & set(table.c.keys()) if name not in own)
     typed = [column(name, table.c[name].type) for name in ["id", *names]]
     given = cast(literal(to_json(rows).decode(), Text), JSON)
-    expected = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
+    source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
 
     def digest(of: Any) -> Any:
         pairs = [part for name in names for part in (literal(name, Text), of[name])]
         return func.md5(cast(func.jsonb_strip_nulls(func.jsonb_build_object(*pairs)), Text))
 
-    meant = {name: or_default(table.c[name], expected.c[name]) for name in names}
+    meant = {name: or_default(table.c[name], source.c[name]) for name in names}
     pairs = await work.rows(
         select(digest(meant).label("expected"), digest(table.c).label("there"), table.c.id)
-        .select_from(expected.outerjoin(table, table.c.id == expected.c.id))
-        .order_by(expected.c.id)
+        .select_from(source.outerjoin(table, table.c.id == source.c.id))
+        .order_by(source.c.id)
     )
     equal = sum(one.id is not None and one.expected == one.there for one in pairs)
     whole = select(func.md5(literal("".join(one.there for one in pairs), Text)))
     return Sample(kind.name, len(pairs), equal, await work.scalar(whole))
 
 
-async def verify_counts(work: UnitOfWork, held: Held, samples: Sequence[Sample]) -> None:
+async def verify_counts(work: UnitOfWork, locked_entry: Held, samples: Sequence[Sample]) -> None:
     """Count what is there, and say how the import of a workspace has ended."""
-    entry = held.entry
+    entry = locked_entry.entry
     counts: dict[str, JsonObject] = {}
     for kind in kinds_for(entry, KINDS):
         imported = entry.counts.get(kind.name, 0)

@@ -26,15 +26,15 @@ async def create_share_link(
     of item that cannot be shared.
     """
     check_expiry(body.expires_at, work.now)
-    shared = await find_item(work, actor.workspace_id, item_id)
-    if ItemKind(shared.kind) not in SHAREABLE:
-        raise UnsupportedError(f"An item of kind {shared.kind} cannot be shared.")
+    item = await find_item(work, actor.workspace_id, item_id)
+    if ItemKind(item.kind) not in SHAREABLE:
+        raise UnsupportedError(f"An item of kind {item.kind} cannot be shared.")
     token = new_token()
     values = {
         "id": link_id,
         "workspace_id": actor.workspace_id,
         "workspace_item_id": item_id,
-        "kind": shared.kind,
+        "kind": item.kind,
         "digest": keys.digest(token.encode()),
         "expires_at": None if body.expires_at is None else truncate(body.expires_at),
         "max_uses": body.max_uses,

@@ -18,15 +18,15 @@ async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token:
     A URL given by a share link also ends with the link and its `allowDownload`.
     Raises the same `NotFoundError` whatever is wrong.
     """
-    found, claim = await find_asset(work, keys, file_id, token)
+    file, claim = await find_asset(work, keys, file_id, token)
     if claim.share_link_id is not None:
         try:
             link = await live_link(work, claim.share_link_id)
         except NotFoundError:
             raise NotFoundError("file") from None
-        if not link.allow_download or link.workspace_id != found.workspace_id:
+        if not link.allow_download or link.workspace_id != file.workspace_id:
             raise NotFoundError("file")
-    return _content(found)
+    return _content(file)
 
 
 async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:

@@ -28,16 +28,16 @@ async def list_share_links(
         share_link.c.workspace_id == actor.workspace_id,
         share_link.c.workspace_item_id == item_id,
     )
-    shown = await page.descending(
+    link_page = await page.descending(
         work, statement, share_link.c.created_at, share_link.c.id, of=ShareLink
     )
-    creators = {row.created_by_user_id: row for row in shown.items if may_open(row, work.now)}
+    creators = {row.created_by_user_id: row for row in link_page.items if may_open(row, work.now)}
     seeing = {user_id for user_id, row in creators.items() if await maker_sees(work, row)}
     links = [
         link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
-        for row in shown.items
+        for row in link_page.items
     ]
-    return ShareLinkList(share_links=links, cursor=shown.cursor)
+    return ShareLinkList(share_links=links, cursor=link_page.cursor)
 
 
 def may_open(row: ShareLink, now: datetime) -> bool:

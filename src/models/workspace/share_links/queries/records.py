@@ -24,19 +24,19 @@ _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
 
 
 async def shared_records(
-    work: UnitOfWork, keys: KeyRing, shown: ItemRow, limit: int, cursor: str | None
+    work: UnitOfWork, keys: KeyRing, item: ItemRow, limit: int, cursor: str | None
 ) -> SharedRecords:
     """The records of the database or view behind an item, a page of them.
 
     Fields whose values come from elsewhere (relations and what is computed) are left out: they
     may come from databases that are not shared. Raises `NotFoundError`.
     """
-    database_id = target_of(shown)
+    database_id = target_of(item)
     manifest: JsonObject = {}
-    if shown.kind == ItemKind.VIEW:
-        view = await view_definition(work, shown.workspace_id, target_of(shown))
+    if item.kind == ItemKind.VIEW:
+        view = await view_definition(work, item.workspace_id, target_of(item))
         database_id, manifest = view.database_id, view.manifest
-    schema = await load_schema(work, shown.workspace_id, database_id)
+    schema = await load_schema(work, item.workspace_id, database_id)
     fields = _open_fields(schema, manifest)
     query = {
         "filter": manifest.get("filter"),
@@ -46,18 +46,20 @@ async def shared_records(
         "cursor": cursor,
     }
     body = RecordQuery.model_validate(query)
-    found = await query_records(work, shown.workspace_id, database_id, body, keys)
+    result = await query_records(work, item.workspace_id, database_id, body, keys)
     return SharedRecords(
         fields=[_field(spec) for spec in fields],
         records=[
             SharedRecord(
-                id=one.id,
-                title=one.title,
-                data={spec.key: one.data[spec.key] for spec in fields if spec.key in one.data},
+                id=record.id,
+                title=record.title,
+                data={
+                    spec.key: record.data[spec.key] for spec in fields if spec.key in record.data
+                },
             )
-            for one in found.records
+            for record in result.records
         ],
-        cursor=found.cursor,
+        cursor=result.cursor,
     )
 
 

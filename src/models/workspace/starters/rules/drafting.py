@@ -26,7 +26,7 @@ class _Topic:
 
     name: str
     label: str
-    one: str
+    singular: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,32 +100,32 @@ def _matches(stem: str, tokens: Sequence[str], language: _Language) -> int | Non
 
 def _trade(tokens: Sequence[str], language: _Language) -> tuple[Sequence[str], str | None]:
     """The topics of the trade that is named first, and what it was called."""
-    found: list[tuple[int, Sequence[str], str]] = []
+    matches: list[tuple[int, Sequence[str], str]] = []
     for trade in language.words["trades"].values():
         for stem in trade["words"].get(language.code, ()):
             place = _matches(stem, tokens, language)
             if place is not None:
-                found.append((place, trade["topics"], tokens[place]))
-    if not found:
+                matches.append((place, trade["topics"], tokens[place]))
+    if not matches:
         return language.words["otherwise"], None
-    _, topics, called = min(found, key=lambda one: one[0])
+    _, topics, called = min(matches, key=lambda match: match[0])
     return topics, called
 
 
 def _topics(tokens: Sequence[str], trade: Sequence[str], language: _Language) -> list[_Topic]:
-    known: Mapping[str, JsonObject] = language.words["topics"]
-    named: dict[str, tuple[int, str]] = {}
-    for name, topic in known.items():
+    topics: Mapping[str, JsonObject] = language.words["topics"]
+    matches: dict[str, tuple[int, str]] = {}
+    for name, topic in topics.items():
         for stem, label in topic["words"].get(language.code, {}).items():
             place = _matches(stem, tokens, language)
-            if place is not None and (name not in named or place < named[name][0]):
-                named[name] = (place, label)
-    order = sorted(named, key=lambda name: named[name][0])
-    order += [name for name in trade if name not in named]
-    usual = {name: language.of(known[name]["label"]) for name in order}
-    labels = {**usual, **{name: label for name, (_, label) in named.items()}}
+            if place is not None and (name not in matches or place < matches[name][0]):
+                matches[name] = (place, label)
+    order = sorted(matches, key=lambda name: matches[name][0])
+    order += [name for name in trade if name not in matches]
+    usual = {name: language.of(topics[name]["label"]) for name in order}
+    labels = {**usual, **{name: label for name, (_, label) in matches.items()}}
     return [
-        _Topic(name, labels[name], _one(known[name], labels[name], language))
+        _Topic(name, labels[name], _one(topics[name], labels[name], language))
         for name in order[:MOST_DATABASES]
     ]
 
@@ -179,18 +179,18 @@ def _fields(
     topic: _Topic, listed: Sequence[Any], present: Mapping[str, _Topic], language: _Language
 ) -> Iterator[JsonObject]:
     yield {"key": "title", "label": language.say("name"), "kind": "text"}
-    for one in listed:
-        if isinstance(one, str):
-            described = language.words["fields"][one]
+    for entry in listed:
+        if isinstance(entry, str):
+            described = language.words["fields"][entry]
             label = language.of(described["label"])
-            field = {"key": one, "label": label, "kind": described["kind"]}
+            field = {"key": entry, "label": label, "kind": described["kind"]}
             if "options" in described:
                 field["options"] = language.of(described["options"])
             yield field
-        elif (target := one["relation"]) in present and target != topic.name:
+        elif (target := entry["relation"]) in present and target != topic.name:
             yield {
                 "key": target,
-                "label": present[target].one,
+                "label": present[target].singular,
                 "kind": "relation",
                 "target": target,
             }
@@ -212,6 +212,6 @@ def _forms(topics: Sequence[_Topic], language: _Language) -> Iterator[JsonObject
     described = language.words["topics"]
     for one in topics:
         if described[one.name].get("intake"):
-            label = language.say("form", name=one.one)
+            label = language.say("form", name=one.singular)
             yield _item("form", "intake", label, "📥", databaseRef=one.name)
             return

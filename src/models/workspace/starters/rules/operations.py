@@ -160,26 +160,26 @@ def _form(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
 
 def _dashboard(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
     """A figure for each database in the first row, and their records below."""
-    shown = databases[:_MOST_SHOWN]
-    width = 12 // max(1, len(shown))
+    selection = databases[:_MOST_SHOWN]
+    width = 12 // max(1, len(selection))
     blocks: list[JsonObject] = [
         {
             "kind": "number",
             "content": {
-                "databaseId": _ref(one.ref),
+                "databaseId": _ref(database.ref),
                 "aggregate": {"op": "count"},
-                "title": one.label,
+                "title": database.label,
             },
             "x": place * width,
             "y": 0,
             "w": width,
             "h": 2,
         }
-        for place, one in enumerate(shown)
+        for place, database in enumerate(selection)
     ]
-    for place, one in enumerate(shown):
-        key = slug(_first_view(one).label, "view")
-        content = {"viewId": _ref(f"{one.ref}.views.{key}"), "title": one.label}
+    for place, database in enumerate(selection):
+        key = slug(_first_view(database).label, "view")
+        content = {"viewId": _ref(f"{database.ref}.views.{key}"), "title": database.label}
         frame = {"x": 6 * (place % 2), "y": 2 + 6 * (place // 2), "w": 6, "h": 6}
         blocks.append({"kind": "view", "content": content, **frame})
     return _item(node, "dashboard", content={"blocks": blocks})

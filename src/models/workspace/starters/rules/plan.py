@@ -40,14 +40,14 @@ _HOLDERS = frozenset({NodeType.FOLDER, NodeType.PAGE})
 
 def normalized(plan: Any) -> StarterPlan:
     """The plan as it would be built. Raises `ValidationError` when nothing is left to build."""
-    given = plan if isinstance(plan, dict) else {}
-    nodes = _nodes(given.get("nodes"))
+    content = plan if isinstance(plan, dict) else {}
+    nodes = _nodes(content.get("nodes"))
     nodes = _with_forms(nodes)
     nodes = _with_places(nodes)
     nodes = with_targets(nodes)
     if not nodes:
         raise ValidationError.at("plan", "There is nothing to build in this plan.")
-    headline = words(given.get("headline"), 200) or nodes[0].label
+    headline = words(content.get("headline"), 200) or nodes[0].label
     return StarterPlan(headline=headline, nodes=nodes)
 
 
@@ -74,22 +74,22 @@ def _nodes(raw: Any) -> list[PlanNode]:
 
 def _flat(raw: Any) -> Iterator[_Found]:
     """The nodes with those below them, parents first; unknown types are left out."""
-    left: list[tuple[Any, str | None]] = []
-    left += [(one, None) for one in _list(raw)][::-1]
+    stack: list[tuple[Any, str | None]] = []
+    stack += [(node, None) for node in _list(raw)][::-1]
     looked_at = 0
-    while left and looked_at < _MOST_LOOKED_AT:
+    while stack and looked_at < _MOST_LOOKED_AT:
         looked_at += 1
-        one, above = left.pop()
-        if not isinstance(one, dict):
+        node, above = stack.pop()
+        if not isinstance(node, dict):
             continue
-        label = words(one.get("label") or one.get("title") or one.get("name"), MAX_LABEL)
-        written = one.get("type") or one.get("kind")
+        label = words(node.get("label") or node.get("title") or node.get("name"), MAX_LABEL)
+        written = node.get("type") or node.get("kind")
         kind = _TYPES.get(written.lower().strip()) if isinstance(written, str) else None
-        ref = _ref(one.get("ref")) or slug(label, "node")
+        ref = _ref(node.get("ref")) or slug(label, "node")
         below = ref if kind is not None and label else above
-        left += [(child, below) for child in _list(one.get("children"))][::-1]
+        stack += [(child, below) for child in _list(node.get("children"))][::-1]
         if kind is not None and label:
-            yield _Found(one, kind, label, _ref(one.get("parentRef")) or above)
+            yield _Found(node, kind, label, _ref(node.get("parentRef")) or above)
 
 
 def _ref(value: Any) -> str | None:
@@ -136,17 +136,17 @@ def _lines(value: Any) -> list[str]:
 def _with_forms(nodes: Sequence[PlanNode]) -> list[PlanNode]:
     """Every form with a database to write into: the one it names, else that before it, else any."""
     databases = [node.ref for node in nodes if node.type is NodeType.DATABASE]
-    made: list[PlanNode] = []
+    result: list[PlanNode] = []
     nearest = databases[0] if databases else None
     for node in nodes:
         if node.type is NodeType.DATABASE:
             nearest = node.ref
         if node.type is not NodeType.FORM:
-            made.append(node)
+            result.append(node)
         elif nearest is not None:
             named = node.database_ref if node.database_ref in databases else nearest
-            made.append(node.model_copy(update={"database_ref": named}))
-    return made
+            result.append(node.model_copy(update={"database_ref": named}))
+    return result
 
 
 def _with_places(nodes: Sequence[PlanNode]) -> list[PlanNode]:

@@ -57,23 +57,23 @@ _DATED = frozenset({FieldKind.DATE, FieldKind.DATETIME})
 def plan_fields(raw: Any) -> list[PlanField]:
     """At most 20 fields; the first holds the titles."""
     fields: list[PlanField] = []
-    taken = {TITLE_KEY}
-    for one in raw[: MAX_FIELDS * 5] if isinstance(raw, list) else ():
-        if not isinstance(one, dict):
+    keys = {TITLE_KEY}
+    for item in raw[: MAX_FIELDS * 5] if isinstance(raw, list) else ():
+        if not isinstance(item, dict):
             continue
-        label = words(one.get("label") or one.get("name"), MAX_LABEL)
-        written = words(one.get("key"), 63)
-        if not (label or written):
+        label = words(item.get("label") or item.get("name"), MAX_LABEL)
+        raw_key = words(item.get("key"), 63)
+        if not (label or raw_key):
             continue
-        kind = _kind(one.get("kind") or one.get("type"))
-        key = slug(written or label, "field")
+        kind = _kind(item.get("kind") or item.get("type"))
+        key = slug(raw_key or label, "field")
         if not fields:
-            fields += _title(label or written, key, kind)
+            fields += _title(label or raw_key, key, kind)
             if len(fields) == 1 and kind is FieldKind.TEXT:
                 continue
-        key = first_free(key, taken)
-        taken.add(key)
-        fields.append(_field(one, key, label or written, kind))
+        key = first_free(key, keys)
+        keys.add(key)
+        fields.append(_field(item, key, label or raw_key, kind))
     return (fields or _title("Name", TITLE_KEY, FieldKind.TEXT))[:MAX_FIELDS]
 
 

@@ -125,14 +125,14 @@ async def _automation(request: CopyRequest) -> Id:
     """A draft of what the current version does, with a webhook of its own."""
     work, actor, keys = request.work, request.actor, request.keys
     found = await automation_detail(work, actor, keys, request.target_id)
-    given: JsonObject = {
+    values: JsonObject = {
         "label": request.title,
         "triggerConfig": found.trigger_config,
         "graph": found.graph,
     }
     if request.parent_item_id is not None:
-        given["parentItemId"] = str(request.parent_item_id)
-    body = read_part(CreateAutomation, given, "automation")
+        values["parentItemId"] = str(request.parent_item_id)
+    body = read_part(CreateAutomation, values, "automation")
     return (await create_automation(work, actor, keys, body)).item_id
 
 

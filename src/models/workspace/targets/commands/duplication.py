@@ -37,27 +37,27 @@ async def duplicate_item(
     `UnsupportedError` for a database below and for more than 500 items, and `ConflictError` for
     an item whose target refers to something that is gone.
     """
-    found = await find_item(work, actor.workspace_id, item_id)
-    if found.kind == ItemKind.DATABASE:
-        await accept_copy(work, actor, target_of(found), copy_id, WITH_RECORDS)
+    item = await find_item(work, actor.workspace_id, item_id)
+    if item.kind == ItemKind.DATABASE:
+        await accept_copy(work, actor, target_of(item), copy_id, WITH_RECORDS)
         return None
-    await check_parent(work, actor, found.parent_item_id)
+    await check_parent(work, actor, item.parent_item_id)
     rows = await _visible_below(work, actor, item_id)
     check_scopes(actor, {row.kind for row in rows})
     if any(row.kind == ItemKind.DATABASE for row in rows):
         raise UnsupportedError("There is a database below. Duplicate each database by itself.")
-    title = await _free_title(work, actor, found)
-    made: dict[Id, Id] = {}
+    title = await _free_title(work, actor, item)
+    copies: dict[Id, Id] = {}
     for row in rows:
         if row.id == item_id:
             request = CopyRequest(work, actor, keys, row, title, row.parent_item_id)
-        elif row.parent_item_id in made:
-            request = CopyRequest(work, actor, keys, row, row.title, made[row.parent_item_id])
+        elif row.parent_item_id in copies:
+            request = CopyRequest(work, actor, keys, row, row.title, copies[row.parent_item_id])
         else:
             continue
-        made[row.id] = await _copy(request)
-    await _copy_own_columns(work, actor, item_id, made)
-    return item_detail(await find_item(work, actor.workspace_id, made[item_id]))
+        copies[row.id] = await _copy(request)
+    await _copy_own_columns(work, actor, item_id, copies)
+    return item_detail(await find_item(work, actor.workspace_id, copies[item_id]))
 
 
 async def copied_item(

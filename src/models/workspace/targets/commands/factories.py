@@ -63,15 +63,15 @@ class Creation:
 
         Raises `ValidationError` below `config`.
         """
-        given = self.body.config or {}
+        config = self.body.config or {}
         owned = OWNED[self.body.kind]
         for key in owned:
-            if key in given:
+            if key in config:
                 raise ValidationError.at(f"config.{key}", "The item itself says this.")
         from_item: JsonObject = {"label": self.body.title}
         if "parentItemId" in owned and self.body.parent_item_id is not None:
             from_item["parentItemId"] = str(self.body.parent_item_id)
-        return read_part(model, {**defaults, **given, **from_item}, "config")
+        return read_part(model, {**defaults, **config, **from_item}, "config")
 
 
 OWNED: Mapping[ItemKind, tuple[str, ...]] = MappingProxyType(

@@ -76,24 +76,24 @@ async def update_item(
     actor: Actor,
     item_id: Id,
     body: UpdateItem,
-    expected: datetime | None = None,
+    expected_updated_at: datetime | None = None,
 ) -> ItemDetail:
     """Change what the body names; a new title is the target's label too.
 
     Raises `DeniedError` without the kind's write scope, or without manage access when the body
     names the access mode, and what `change_item` raises.
     """
-    found = await find_item(work, actor.workspace_id, item_id)
-    kind = ItemKind(found.kind)
+    item = await find_item(work, actor.workspace_id, item_id)
+    kind = ItemKind(item.kind)
     check_scopes(actor, {kind.value})
-    changed = _columns(body.model_dump(mode="json", exclude_unset=True))
-    if "access_mode" in changed:
+    values = _columns(body.model_dump(mode="json", exclude_unset=True))
+    if "access_mode" in values:
         await _check_manages(work, actor, item_id)
     # The target first, as commands that rename the target do: two renames never deadlock.
-    if "title" in changed and kind in _SET_LABEL:
-        await _SET_LABEL[kind](work, actor.workspace_id, target_of(found), changed["title"])
-    row = await change_item(work, actor, item_id, changed, expected) if changed else found
-    if changed.get("access_mode") == AccessMode.RESTRICTED.value:
+    if "title" in values and kind in _SET_LABEL:
+        await _SET_LABEL[kind](work, actor.workspace_id, target_of(item), values["title"])
+    row = await change_item(work, actor, item_id, values, expected_updated_at) if values else item
+    if values.get("access_mode") == AccessMode.RESTRICTED.value:
         await _keep_access(work, actor, item_id)
     return item_detail(row)
 
@@ -103,13 +103,13 @@ async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id
 
     Raises what `trash_item` raises.
     """
-    found = await find_item(work, actor.workspace_id, item_id)
-    check_scopes(actor, {found.kind})
+    item = await find_item(work, actor.workspace_id, item_id)
+    check_scopes(actor, {item.kind})
     fields = file = None
-    if found.kind == ItemKind.DATABASE:
-        fields = DeletedFields(fields=(await get_database(work, actor, target_of(found))).fields)
-    if found.kind == ItemKind.FILE:
-        file = await stored_file(work, actor.workspace_id, target_of(found), keys)
+    if item.kind == ItemKind.DATABASE:
+        fields = DeletedFields(fields=(await get_database(work, actor, target_of(item))).fields)
+    if item.kind == ItemKind.FILE:
+        file = await stored_file(work, actor.workspace_id, target_of(item), keys)
     row = await trash_item(work, actor, item_id)
     return DeletedItem(item=item_detail(row), database=fields, file=file)
 

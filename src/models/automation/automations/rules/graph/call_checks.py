@@ -15,17 +15,17 @@ def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tupl
     Of an input with bindings only the keys are checked. The input of an automation that calls
     itself is not checked: publishing this version changes the schema.
     """
-    called, given = value.get("automationId"), value.get("input", {})
-    if not isinstance(called, str) or called.lower() == catalog.automation_id:
+    automation_id, payload = value.get("automationId"), value.get("input", {})
+    if not isinstance(automation_id, str) or automation_id.lower() == catalog.automation_id:
         return
-    trigger = catalog.triggers.get(called.lower())
-    if trigger is None or not isinstance(given, dict) or is_binding(given):
+    trigger = catalog.triggers.get(automation_id.lower())
+    if trigger is None or not isinstance(payload, dict) or is_binding(payload):
         return
-    if holds_binding(given):
-        yield from _missing(trigger.get("inputSchema"), given)
+    if holds_binding(payload):
+        yield from _missing(trigger.get("inputSchema"), payload)
         return
     try:
-        check_payload(trigger, given)
+        check_payload(trigger, payload)
     except ValidationError as error:
         for problem in error.details:
             yield problem.path.replace("triggerPayload", "input", 1), problem.message

@@ -71,7 +71,7 @@ _KEYS = frozenset({*NAMED_BY, "databaseId"})
 
 def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
     """Every well-formed id under a reference key of a graph or its trigger."""
-    found: set[Id] = set()
+    ids: set[Id] = set()
     texts = [graph.failure_automation_id, *(node.action_id for node in graph.nodes)]
     for node in graph.nodes:
         texts += _ids_in(without_literals(node.parameters()))
@@ -80,20 +80,20 @@ def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
     for text in texts:
         parsed = parse_id(text) if text is not None else None
         if parsed is not None:
-            found.add(parsed)
-    return frozenset(found)
+            ids.add(parsed)
+    return frozenset(ids)
 
 
 def named_by_author(graph: Graph) -> frozenset[tuple[Noun, Id]]:
     """The connections and endpoints a graph names, which its author must see."""
-    found: set[tuple[Noun, Id]] = set()
+    references: set[tuple[Noun, Id]] = set()
     for node in graph.nodes:
         name = NAMED.get(node.kind)
         text = None if name is None else node.config.get(name)
         parsed = parse_id(text) if isinstance(text, str) else None
         if name is not None and parsed is not None:
-            found.add((NAMED_BY[name], parsed))
-    return frozenset(found)
+            references.add((NAMED_BY[name], parsed))
+    return frozenset(references)
 
 
 def referenced_secrets(graph: Graph, trigger_config: JsonObject) -> frozenset[str]:

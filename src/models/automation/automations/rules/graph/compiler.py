@@ -72,17 +72,19 @@ class Compiled:
 def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog) -> Compiled:
     """Check a graph and its trigger, and compile the graph if there are no issues."""
     trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
-    found = tuple(dict.fromkeys(_problems(graph, trigger_config, catalog)))
+    problems = tuple(dict.fromkeys(_problems(graph, trigger_config, catalog)))
     warnings = tuple(
         ReferenceIssue(node_id=at, message=message, severity=Severity.WARNING)
         for at, message in ([] if _is_too_long(graph) else output_key_warnings(graph))
     )
-    if not trigger and not found:
+    if not trigger and not problems:
         return Compiled(_plan(graph), warnings=warnings)
-    places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
+    places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in problems)
     # An issue has no place besides its node, so the message about a trigger names the place.
     of_trigger = [("", f"{detail.path}: {detail.message}") for detail in trigger]
-    issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*of_trigger, *found))
+    issues = (
+        ReferenceIssue(node_id=at, message=message) for at, message in (*of_trigger, *problems)
+    )
     return Compiled(None, (*trigger, *places), tuple(issues), warnings)
 
 
@@ -96,14 +98,14 @@ def _problems(
     yield from value_problems(graph, catalog)
     yield from field_problems(graph, trigger_config, catalog)
     yield from (("", message) for message in _failure_automation(graph, catalog))
-    known = {node.id: node for node in graph.nodes}
+    nodes = {node.id: node for node in graph.nodes}
     ways_out: dict[str, list[GraphEdge]] = {}
     arrivals: dict[str, int] = {}
     for edge in graph.edges:
         ways_out.setdefault(edge.source, []).append(edge)
         arrivals[edge.target] = arrivals.get(edge.target, 0) + 1
     for node in graph.nodes:
-        for message in node_problems(node, known, catalog):
+        for message in node_problems(node, nodes, catalog):
             yield node.id, message
         for message in edge_problems(node, ways_out.get(node.id, [])):
             yield node.id, message

@@ -41,14 +41,14 @@ def leading(edges: Iterable[Edge]) -> dict[str, list[str]]:
 
 def reached(start: Iterable[str], steps: Mapping[str, Sequence[str]]) -> dict[str, None]:
     """The nodes that can be reached, the start included."""
-    found = dict.fromkeys(start)
-    waiting = list(found)
+    node_ids = dict.fromkeys(start)
+    waiting = list(node_ids)
     while waiting:
         for node_id in steps.get(waiting.pop(), ()):
-            if node_id not in found:
-                found[node_id] = None
+            if node_id not in node_ids:
+                node_ids[node_id] = None
                 waiting.append(node_id)
-    return found
+    return node_ids
 
 
 def body_of(loop: str, edges: Sequence[Edge]) -> list[str]:

@@ -49,26 +49,26 @@ STATIC = {
 
 
 def node_problems(
-    node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
+    node: GraphNode, nodes: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
     """The problems with a node by itself."""
     kind = node.kind
-    given = node.parameters()
-    for path, message in problems(given):
+    parameters = node.parameters()
+    for path, message in problems(parameters):
         yield f"{_place(node, path)}: {message}"
     for name in STATIC.get(kind, ()):
-        if is_binding(given.get(name)):
+        if is_binding(parameters.get(name)):
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
     own = NAMED.get(kind)
-    if own is not None and (own in node.input or is_binding(given.get(own))):
+    if own is not None and (own in node.input or is_binding(parameters.get(own))):
         yield f"{_place(node, own)}: {BY_ID_ONLY}"
-    yield from _parameter_problems(node, kind, given)
-    yield from _expression_problems(node, kind, given)
-    for path in braces(given):
+    yield from _parameter_problems(node, kind, parameters)
+    yield from _expression_problems(node, kind, parameters)
+    for path in braces(parameters):
         yield f"{_place(node, path)}: {PLAIN_BRACES}"
-    for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
+    for node_id in sorted((node_references(node) or frozenset()) - nodes.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
-    named = without_literals(given)
+    named = without_literals(parameters)
     of_kind = call_problems(named, catalog) if kind is NodeKind.CALL_AUTOMATION else ()
     for path, message in (*record_problems(kind, named, catalog), *of_kind):
         yield f"{_place(node, path)}: {message}"

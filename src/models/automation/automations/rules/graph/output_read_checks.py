@@ -25,13 +25,13 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
         read = (node_references(node) or frozenset()) & home.keys()
         later = reached([node.id], steps) if read else {}
         around = {*enclosing(node.id, home), node.id}
-        for other in sorted(read):
-            loops = enclosing(other, home)
+        for read_id in sorted(read):
+            loops = enclosing(read_id, home)
             if not around.issuperset(loops):
-                yield node.id, f"It reads {_named(other, node)}, {_hidden(loops, around)}."
+                yield node.id, f"It reads {_named(read_id, node)}, {_hidden(loops, around)}."
             # What a repeat has computed is seen in its next iteration.
-            elif other in later and repeats.isdisjoint(loops):
-                yield node.id, f"It reads {_named(other, node)}, which has not run by then."
+            elif read_id in later and repeats.isdisjoint(loops):
+                yield node.id, f"It reads {_named(read_id, node)}, which has not run by then."
 
 
 def _hidden(loops: Sequence[str], around: Collection[str]) -> str:

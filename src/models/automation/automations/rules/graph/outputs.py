@@ -18,14 +18,14 @@ _FLAG = {"type": "boolean"}
 class Output:
     """The keys of an output, each with the JSON Schema of its value.
 
-    With `open` there are others, which depend on more than the kind. `written` names the parameter
+    With `open` there are others, which depend on more than the kind. `parameter` is the one
     whose keys are the keys of the output.
     """
 
     says: str = ""
     keys: Mapping[str, JsonObject] = field(default_factory=dict)
     open: bool = False
-    written: str | None = None
+    parameter: str | None = None
 
 
 def _key(schema: JsonObject, says: str) -> JsonObject:
@@ -67,7 +67,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
     ),
     NodeKind.UPDATE_RECORD: Output(keys={"record": _RECORD}),
     NodeKind.DELETE_RECORD: Output(keys={"record": _RECORD}),
-    NodeKind.TRANSFORM: Output("The map `output`, its bindings resolved.", written="output"),
+    NodeKind.TRANSFORM: Output("The map `output`, its bindings resolved.", parameter="output"),
     NodeKind.CONDITION: Output(keys={"result": _key(_FLAG, "What the condition gave.")}),
     NodeKind.SWITCH: Output(keys={"case": _key(_TEXT, "The key of the case; null for none.")}),
     NodeKind.FOR_EACH: Output(keys=_COUNTS),
@@ -124,7 +124,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
             "result": _key(_TEXT, "`succeeded` or `failed`."),
             "message": _key(_TEXT, "If there is one."),
         },
-        written="output",
+        parameter="output",
     ),
 }
 
@@ -139,9 +139,9 @@ def readable_keys(kind: NodeKind, parameters: JsonObject) -> frozenset[str] | No
     output = OUTPUTS[kind]
     if output.open:
         return None
-    if output.written is None:
+    if output.parameter is None:
         return frozenset(output.keys)
-    written = parameters.get(output.written, {})
-    if not isinstance(written, dict) or written.keys() == {"type", "value"}:
+    content = parameters.get(output.parameter, {})
+    if not isinstance(content, dict) or content.keys() == {"type", "value"}:
         return None
-    return frozenset({*output.keys, *written})
+    return frozenset({*output.keys, *content})

@@ -63,26 +63,28 @@ def _plain(value: Any) -> JsonObject:
 
 def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[Detail]:
     check, data, title = DataCheck(fields), _plain(value.get("data")), value.get("title")
-    left = {key for key, one in data.items() if holds_binding(one) or may_grow(fields.get(key))}
-    known = {key: one for key, one in data.items() if key not in left}
-    if isinstance(title, str) and TITLE_KEY not in left:
+    dynamic_keys = {
+        key for key, one in data.items() if holds_binding(one) or may_grow(fields.get(key))
+    }
+    constants = {key: one for key, one in data.items() if key not in dynamic_keys}
+    if isinstance(title, str) and TITLE_KEY not in dynamic_keys:
         try:
-            known = with_title(known, title)
+            constants = with_title(constants, title)
         except ValidationError as error:
             yield from error.details
             return
     elif title is not None:
-        left.add(TITLE_KEY)
-    _, problems = check.new(known) if new else check.patch(known)
+        dynamic_keys.add(TITLE_KEY)
+    _, problems = check.new(constants) if new else check.patch(constants)
     upsert_by = value.get("upsertBy")
     if upsert_by and isinstance(upsert_by, list) and not holds_binding(upsert_by):
-        problems += meant_values(fields, [str(key) for key in upsert_by], known)[1]
-    places = {f"data.{key}" for key in left}
+        problems += meant_values(fields, [str(key) for key in upsert_by], constants)[1]
+    places = {f"data.{key}" for key in dynamic_keys}
     whole = is_binding(value.get("data"))
     for problem in problems:
         if not (problem.path in places or (whole and problem.path.startswith("data."))):
             yield problem
-    for key in sorted(left):
+    for key in sorted(dynamic_keys):
         if (reason := check.unwritable(key)) is not None:
             yield Detail(f"data.{key}", reason)
 
@@ -100,14 +102,14 @@ def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Det
 
 
 def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
-    known = {key: value for key, value in query.items() if not holds_binding(value)}
+    constants = {key: value for key, value in query.items() if not holds_binding(value)}
     try:
-        read_query(RecordQuery.model_validate(known), fields, _ANY_TIME)
+        read_query(RecordQuery.model_validate(constants), fields, _ANY_TIME)
     except pydantic.ValidationError:
         pass  # the config's model says so
     except ValidationError as error:
         yield from error.details
-    for part in sorted(query.keys() - known.keys()):
+    for part in sorted(query.keys() - constants.keys()):
         if part == "filter":
             yield from _tested(query[part], fields, part)
         elif part in _NAMING:

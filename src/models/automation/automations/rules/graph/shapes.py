@@ -133,11 +133,11 @@ class Graph(Input, AbsentNotNull):
 
     def to_json(self) -> JsonObject:
         """The graph as it is stored and answered: absent keys left out, every edge with an id."""
-        stored: JsonObject = self.model_dump(mode="json", by_alias=True)
-        taken = {edge.get("id") for edge in stored["edges"]}
+        document: JsonObject = self.model_dump(mode="json", by_alias=True)
+        taken = {edge.get("id") for edge in document["edges"]}
         numbered = (f"edge-{number}" for number in range(1, 2 * MAX_EDGES))
         free = (name for name in numbered if name not in taken)
-        for edge in stored["edges"]:
+        for edge in document["edges"]:
             if "id" not in edge:
                 edge["id"] = next(free)
-        return stored
+        return document

@@ -27,14 +27,14 @@ def structure_problems(graph: Graph) -> Iterator[Problem]:
     if not graph.nodes:
         yield "", "The graph has no nodes."
         return
-    known = {node.id for node in graph.nodes}
+    node_ids = {node.id for node in graph.nodes}
     yield from _duplicates(graph)
-    yield from _edge_problems(graph.edges, known)
+    yield from _edge_problems(graph.edges, node_ids)
     entries = entries_of(graph)
     for entry in entries:
-        if entry not in known:
+        if entry not in node_ids:
             yield "", f'The entry node "{shorten(entry)}" does not exist.'
-    edges = [e for e in graph.edges if {e.source, e.target} <= known and e.source != e.target]
+    edges = [e for e in graph.edges if {e.source, e.target} <= node_ids and e.source != e.target]
     following: dict[str, list[str]] = {node.id: [] for node in graph.nodes}
     for edge in edges:
         following[edge.source].append(edge.target)
@@ -46,7 +46,7 @@ def structure_problems(graph: Graph) -> Iterator[Problem]:
     else:
         yield from loop_problems(graph, edges, entries)
         yield from reading_problems(graph, edges)
-    connected = reached((entry for entry in entries if entry in known), following)
+    connected = reached((entry for entry in entries if entry in node_ids), following)
     for node in graph.nodes:
         if node.id not in connected and node.id not in cycle:
             yield node.id, "No path leads from an entry node to this node."
@@ -85,21 +85,21 @@ def _edge_problems(edges: Sequence[GraphEdge], known: set[str]) -> Iterator[Prob
 
 def find_cycle(following: Mapping[str, Sequence[str]]) -> list[str]:
     """The nodes of one cycle in order, empty when there is none."""
-    done: set[str] = set()
+    visited_ids: set[str] = set()
     for start in following:
-        if start in done:
+        if start in visited_ids:
             continue
         path: dict[str, Iterator[str]] = {start: iter(following[start])}
         while path:
             current = next(reversed(path))
             step = next(path[current], None)
             if step is None:
-                done.add(current)
+                visited_ids.add(current)
                 del path[current]
             elif step in path:
                 trail = list(path)
                 return trail[trail.index(step) :]
-            elif step not in done:
+            elif step not in visited_ids:
                 path[step] = iter(following[step])
     return []
 

@@ -108,24 +108,24 @@ def _joins(step: str, *, first: bool) -> bool:
 
 
 def _step(match: re.Match[str]) -> _Step:
-    found = {name: text for name, text in match.groupdict().items() if text is not None}
-    if "name" in found:
-        return _Step(found["name"])
-    if "index" in found:
-        return _Step(int(found["index"]))
-    if "quoted" in found:
-        return _Step(found["quoted"][1:-1])
-    if "deep" in found:
-        return _Step(rich=f"..'{found['deep_name']}'" if "deep_name" in found else "..*")
-    if "any" in found:
+    groups = {name: text for name, text in match.groupdict().items() if text is not None}
+    if "name" in groups:
+        return _Step(groups["name"])
+    if "index" in groups:
+        return _Step(int(groups["index"]))
+    if "quoted" in groups:
+        return _Step(groups["quoted"][1:-1])
+    if "deep" in groups:
+        return _Step(rich=f"..'{groups['deep_name']}'" if "deep_name" in groups else "..*")
+    if "any" in groups:
         return _Step(rich="[*]")
-    if "slice" in found:
-        return _Step(rich=f"[{found['slice']}]")
-    if "names" in found:
-        keys = dict.fromkeys(found["names"][1:-1].split("','"))
+    if "slice" in groups:
+        return _Step(rich=f"[{groups['slice']}]")
+    if "names" in groups:
+        keys = dict.fromkeys(groups["names"][1:-1].split("','"))
         return _Step(rich="['{}']".format("','".join(keys)))
     # A repeated index would match a value twice, and twice again at every further step.
-    indexes = dict.fromkeys(int(index) for index in found["indexes"].split(","))
+    indexes = dict.fromkeys(int(index) for index in groups["indexes"].split(","))
     return _Step(rich=f"[{','.join(str(index) for index in indexes)}]")
 
 

@@ -24,13 +24,13 @@ def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
     For another `variable` the keys of that. Counts bindings, and what conditions, switches and
     repeats hold without one: CEL text under `expression` and `while`, paths under `field`.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for text_kind, text in _texts(value, 0):
         keys = _READ_BY[text_kind](text, variable)
         if keys is None:
             return None
-        found |= keys
-    return frozenset(found)
+        names |= keys
+    return frozenset(names)
 
 
 def node_references(node: GraphNode, variable: str = "nodes") -> frozenset[str] | None:

@@ -24,14 +24,14 @@ class Template:
 
     def reads(self, variable: str) -> frozenset[str] | None:
         """The keys of a variable its segments can read; None when that depends on the data."""
-        found: set[str] = set()
+        names: set[str] = set()
         for part in self.parts:
             if not isinstance(part, str):
                 keys = part.reads(variable)
                 if keys is None:
                     return None
-                found |= keys
-        return frozenset(found)
+                names |= keys
+        return frozenset(names)
 
     def render(self, variables: Mapping[str, Any]) -> str:
         """The text: strings as they are, nothing for null, JSON for any other value.
@@ -67,14 +67,14 @@ def compile_template(text: str) -> Template:
         raise BindingError(f"A template has at most {MAX_LENGTH} characters.")
     parts: list[str | Expression] = []
     at = 0
-    while (opened := text.find("{{", at)) >= 0:
-        closed = segment_end(text, opened + 2)
-        if closed is None:
-            raise BindingError(f"The `{{{{` at character {opened + 1} has no `}}}}`.")
+    while (start := text.find("{{", at)) >= 0:
+        end = segment_end(text, start + 2)
+        if end is None:
+            raise BindingError(f"The `{{{{` at character {start + 1} has no `}}}}`.")
         if len(parts) >= 2 * MAX_SEGMENTS:
             raise BindingError(f"A template has at most {MAX_SEGMENTS} segments.")
-        parts += [text[at:opened], compile_expression(text[opened + 2 : closed].strip())]
-        at = closed + 2
+        parts += [text[at:start], compile_expression(text[start + 2 : end].strip())]
+        at = end + 2
     parts.append(text[at:])
     return Template(tuple(part for part in parts if part != ""))
 

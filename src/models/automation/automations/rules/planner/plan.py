@@ -113,10 +113,10 @@ class Plan:
         home = self._homes()
         places = _places(starts, home)
         entries = _first(places.pop(ROOT), steps)
-        kept = reached(entries, steps)
-        before = dict.fromkeys(kept, 0)
+        node_ids = reached(entries, steps)
+        before = dict.fromkeys(node_ids, 0)
         for edge in self.edges:
-            if edge.target in kept and edge.source not in kept:
+            if edge.target in node_ids and edge.source not in node_ids:
                 before[edge.target] += 1
         named = None if only is None else _with_loops(only.union(name for name, _ in starts), home)
         nodes = tuple(
@@ -126,10 +126,10 @@ class Plan:
                 disabled=node.disabled or (named is not None and node.id not in named),
             )
             for node in self.nodes
-            if node.id in kept
+            if node.id in node_ids
         )
         resumed = tuple((scope, _first(begins, steps)) for scope, begins in sorted(places.items()))
-        return Plan(nodes, self._edges_within(kept), entries, self.on_error, resumed)
+        return Plan(nodes, self._edges_within(node_ids), entries, self.on_error, resumed)
 
     def until(self, node_id: str) -> "Plan":
         """The plan of a test run that stops at a node: the node, its ancestors and their bodies.
@@ -199,7 +199,7 @@ def _with_loops(named: frozenset[str], home: Mapping[str, str]) -> frozenset[str
 
 def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[str, list[str]]:
     """The nodes at which each scope begins, by scope key: starts, or loops that lead to one."""
-    whole = set(starts)
+    start_set = set(starts)
     places: dict[str, list[str]] = {ROOT: []}
     for node_id, scope_key in starts:
         loops = enclosing(node_id, home)
@@ -209,7 +209,7 @@ def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[
         for depth, begin in enumerate((*loops, node_id)):
             scope = "/".join(parts[:depth])
             places.setdefault(scope, []).append(begin)
-            if (begin, scope) in whole:
+            if (begin, scope) in start_set:
                 break
     return places
 

@@ -32,7 +32,7 @@ from models.automation.automations.rules.planner.scope_state import (
     PASSED,
     SKIPPED,
     Ending,
-    How,
+    EndStatus,
     LoopState,
     ScopeState,
 )
@@ -76,7 +76,7 @@ class Planner:
         return self._loops.get(ref)
 
     def begin(self) -> tuple[Command, ...]:
-        """The first commands."""
+        """Commands that start the entry nodes."""
         self._open(self._root, ROOT)
         return self._settle()
 
@@ -108,7 +108,7 @@ class Planner:
             self._stop(event)
         else:
             self._loops.pop(ref, None)
-            ending = Ending(How.SUCCEEDED, event.outcome, event.case_key)
+            ending = Ending(EndStatus.SUCCEEDED, event.outcome, event.case_key)
             self._queue.append((self._active.pop(ref), ref.node_id, ending))
 
     def _stop(self, event: RunStopped) -> None:
@@ -128,7 +128,7 @@ class Planner:
         """Follow every ending to the nodes it decides, until nothing more follows."""
         while self._queue and not self._ended:
             scope, node_id, ending = self._queue.popleft()
-            if ending.how is How.FAILED and not self._absorbs(scope, node_id):
+            if ending.status is EndStatus.FAILED and not self._absorbs(scope, node_id):
                 continue
             for edge in self._topology.ways_out[node_id]:
                 self._arrive(scope, edge.target, taken=ending.takes(edge))

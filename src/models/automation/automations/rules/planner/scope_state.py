@@ -11,7 +11,7 @@ from models.automation.automations.rules.planner.plan import PlanEdge
 from models.automation.automations.rules.planner.protocol import NodeRef
 
 
-class How(Enum):
+class EndStatus(Enum):
     SUCCEEDED = 0
     FAILED = 1
     SKIPPED = 2
@@ -21,7 +21,7 @@ class How(Enum):
 class Ending:
     """The end of a node, as far as edges ask for it."""
 
-    how: How
+    status: EndStatus
     outcome: str = EdgeOutcome.ALWAYS
     case_key: str | None = None
 
@@ -31,21 +31,21 @@ class Ending:
         A node that timed out takes neither `always` nor `success`.
         """
         outcome = edge.outcome
-        if self.how is How.SUCCEEDED:
+        if self.status is EndStatus.SUCCEEDED:
             if outcome in _TAKEN_ON_SUCCESS:
                 return self.outcome != EdgeOutcome.TIMEOUT or outcome == EdgeOutcome.FINALLY
             return outcome == self.outcome and (
                 outcome is not EdgeOutcome.CASE or edge.case_key == self.case_key
             )
-        return self.how is How.FAILED and outcome in _TAKEN_ON_FAILURE
+        return self.status is EndStatus.FAILED and outcome in _TAKEN_ON_FAILURE
 
 
 _TAKEN_ON_SUCCESS = (EdgeOutcome.ALWAYS, EdgeOutcome.SUCCESS, EdgeOutcome.FINALLY)
 _TAKEN_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
-PASSED = Ending(How.SUCCEEDED, EdgeOutcome.DONE)
+PASSED = Ending(EndStatus.SUCCEEDED, EdgeOutcome.DONE)
 """A disabled node; if it is a loop, it is done."""
-FAILED = Ending(How.FAILED)
-SKIPPED = Ending(How.SKIPPED)
+FAILED = Ending(EndStatus.FAILED)
+SKIPPED = Ending(EndStatus.SKIPPED)
 
 
 @dataclass(slots=True)

@@ -36,16 +36,16 @@ Problem = tuple[str, str]
 _ADAPTER: TypeAdapter[TriggerConfig] = TypeAdapter(TriggerConfig)
 
 
-def parse_trigger_config(given: JsonObject) -> JsonObject:
+def parse_trigger_config(config: JsonObject) -> JsonObject:
     """A client's trigger config as it is stored: defaults filled in, absent keys left out.
 
     Raises ValidationError with a path below `triggerConfig` for everything of the wrong shape.
     """
     try:
-        trigger = _ADAPTER.validate_python(given)
+        trigger = _ADAPTER.validate_python(config)
     except pydantic.ValidationError as error:
         problems = error.errors(include_url=False)
-        raise refusal([_detail(problem, given) for problem in problems]) from None
+        raise refusal([_detail(problem, config) for problem in problems]) from None
     stored: JsonObject = trigger.model_dump(mode="json", by_alias=True)
     return stored
 
@@ -57,9 +57,9 @@ def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
     return Detail(where, sentence(problem, TriggerConfig))
 
 
-def read_trigger(stored: JsonObject) -> TriggerConfig:
+def read_trigger(config: JsonObject) -> TriggerConfig:
     """Read a config that `parse_trigger_config` stored."""
-    return _ADAPTER.validate_python(stored)
+    return _ADAPTER.validate_python(config)
 
 
 def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:

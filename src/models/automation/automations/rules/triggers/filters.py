@@ -54,26 +54,26 @@ class Asked:
     now: datetime
 
 
-def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def filter_is_wrong(predicate: Any, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Reasons why a filter cannot be evaluated, as far as it tells without data: path, sentence."""
-    if isinstance(given, str):
+    if isinstance(predicate, str):
         try:
-            if _program(given, variables)[0].type not in {"BOOL", "DYN"}:
+            if _program(predicate, variables)[0].type not in {"BOOL", "DYN"}:
                 yield "filter", "The expression must give true or false."
         except BindingError as error:
             yield "filter", error.message
-    elif given is not None:
-        yield from _tree_problems(given, _Leaves(variables, None, _ANY_TIME, checked=True))
+    elif predicate is not None:
+        yield from _tree_problems(predicate, _Leaves(variables, None, _ANY_TIME, checked=True))
 
 
 def field_problems(
-    given: Any, variables: tuple[str, ...], fields: FieldSpecs
+    predicate: Any, variables: tuple[str, ...], fields: FieldSpecs
 ) -> Iterator[tuple[str, str]]:
     """The problems of the fields a filter names, given those there are: path, sentence."""
-    if isinstance(given, str):
-        yield from (("filter", message) for message in never_there(given, variables, fields))
-    elif given is not None and not any(filter_is_wrong(given, variables)):
-        yield from _tree_problems(given, _Leaves(variables, fields, _ANY_TIME, checked=True))
+    if isinstance(predicate, str):
+        yield from (("filter", message) for message in never_there(predicate, variables, fields))
+    elif predicate is not None and not any(filter_is_wrong(predicate, variables)):
+        yield from _tree_problems(predicate, _Leaves(variables, fields, _ANY_TIME, checked=True))
 
 
 def _tree_problems(given: Any, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
@@ -122,19 +122,19 @@ def _first_name(name: Any) -> str | None:
 
 
 def passes(
-    given: Any, variables: tuple[str, ...], payload: Mapping[str, Any], asked: Asked
+    predicate: Any, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
 ) -> bool:
     """True when a payload satisfies a filter; without one everything does.
 
     Raises BindingError for every error of the evaluation, an exceeded budget included.
     """
-    if given is None:
+    if predicate is None:
         return True
-    known = {name: payload if name == "trigger" else payload.get(name) for name in variables}
-    if not isinstance(given, str):
-        return _tree_passes(given, _Leaves(variables, asked.fields, asked.now), known)
-    program, reads = _program(given, variables)
-    result = program.run(reads.take(known))
+    values = {name: payload if name == "trigger" else payload.get(name) for name in variables}
+    if not isinstance(predicate, str):
+        return _tree_passes(predicate, _Leaves(variables, context.fields, context.now), values)
+    program, reads = _program(predicate, variables)
+    result = program.run(reads.take(values))
     if not isinstance(result, bool):
         raise BindingError("The filter must give true or false.")
     return result

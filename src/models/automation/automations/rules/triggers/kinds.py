@@ -103,9 +103,9 @@ class ScheduleTrigger(_Trigger):
             end=None if self.end_at is None else self.instant(self.end_at),
         )
 
-    def instant(self, bound: str) -> datetime:
+    def instant(self, text: str) -> datetime:
         """A bound in UTC; without an offset it is a time of the zone (RFC 5545, 3.3.5)."""
-        moment = datetime.fromisoformat(bound).replace(microsecond=0)
+        moment = datetime.fromisoformat(text).replace(microsecond=0)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=ZoneInfo(self.timezone))
         return moment.astimezone(UTC)

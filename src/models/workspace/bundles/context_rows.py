@@ -1,4 +1,4 @@
-"""Rows that are looked at together with others."""
+"""Rows that other rows are checked against."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,11 +12,11 @@ from models.workspace.bundles.unpacking import Contents, read_lines
 from runtime.object_store import ObjectStore
 
 
-async def load_beside(
+async def load_context_rows(
     store: ObjectStore, contents: Contents, workspace_id: Id
 ) -> Mapping[str, Sequence[Row]]:
     """The rows of the kinds that others are checked with, of one workspace of a bundle."""
-    found: dict[str, list[Row]] = {}
+    by_kind: dict[str, list[Row]] = {}
     for name in {kind.beside for kind in KINDS if kind.beside is not None}:
         kind = KIND_OF[name]
         rows: list[Row] = []
@@ -25,5 +25,5 @@ async def load_beside(
             assert part is not None
             lines = await read_lines(store, part, chunk)
             rows += read_rows(lines, [kind], Findings())[name]
-        found[name] = rows
-    return found
+        by_kind[name] = rows
+    return by_kind
