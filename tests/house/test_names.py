@@ -23,7 +23,7 @@ LONGEST_LIFE = 5
 """Lines a local name may live when it says nothing."""
 
 REMAINING = {
-    "activities": 20,
+    "activities": 5,
     "models/data": 3,
     "models/people": 3,
     "models/workspace": 1,

@@ -36,13 +36,13 @@ class Exchanges(Chunks):
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         if job.progress:
             return None
-        found = await find_authorization(work, job.workspace_id, job.subject_id)
-        if found is None:
+        authorization = await find_authorization(work, job.workspace_id, job.subject_id)
+        if authorization is None:
             raise ValidationError("The authorization was withdrawn. Start again.")
-        endpoint = self._endpoints.of(ProviderName(found.provider))
+        endpoint = self._endpoints.of(ProviderName(authorization.provider))
         try:
-            secrets = open_secrets(self._endpoints.keys, found)
-            exchange = endpoint.exchange(found.redirect_uri, secrets)
+            secrets = open_secrets(self._endpoints.keys, authorization)
+            exchange = endpoint.exchange(authorization.redirect_uri, secrets)
             credentials = await outside(work, job, exchange)
         except (NotAcceptedError, UnreadableError):
             raise ValidationError.at(
@@ -51,8 +51,9 @@ class Exchanges(Chunks):
         except UnansweredError:
             raise UpstreamError("The provider gave no token. Start again.") from None
         actor = await job_actor(work, job)
-        made = await complete_authorization(work, actor, self._endpoints.keys, found, credentials)
-        return {"connectionId": str(made)}
+        keys = self._endpoints.keys
+        connection_id = await complete_authorization(work, actor, keys, authorization, credentials)
+        return {"connectionId": str(connection_id)}
 
     @override
     async def result(self, work: UnitOfWork, job: JobRow) -> JsonObject:

@@ -28,13 +28,13 @@ class FormImports(Chunks):
     @override
     async def advance(self, work: Transaction, job: JobRow) -> None:
         actor = await job_actor(work, job)
-        opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         named = ProviderResource.model_validate(job.input["resource"])
         try:
-            resource = await asked(work, job, opened.adapter.describe(opened.access, named))
+            resource = await asked(work, job, connection.adapter.describe(connection.access, named))
             if Capability.IMPORT_FORM not in resource.capabilities:
                 raise UnsupportedError(NO_FORM)
-            form = await asked(work, job, opened.adapter.form(opened.access, resource))
+            form = await asked(work, job, connection.adapter.form(connection.access, resource))
         except NoFormError:
             raise UnsupportedError(NO_FORM) from None
         except ProviderProblem as problem:

@@ -14,7 +14,7 @@ from activities.providers.adapter import (
     ProblemKind,
     ProviderProblem,
 )
-from activities.providers.calls import Opened, in_time
+from activities.providers.calls import OpenConnection, in_time
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
 from models.core.base import JsonObject
@@ -41,7 +41,7 @@ class Fetched:
 
 
 async def fetch_contents(
-    opened: Opened, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
+    connection: OpenConnection, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
 ) -> list[Fetched]:
     """The contents of resources, in their order.
 
@@ -54,7 +54,7 @@ async def fetch_contents(
         """A problem is a value, so that it does not cancel what is asked for beside it."""
         async with gate:
             try:
-                return await _fetch(opened, row, store, directory / str(row.id))
+                return await _fetch(connection, row, store, directory / str(row.id))
             except ProviderProblem as problem:
                 concerns_all = problem.kind in {*RETRIED, ProblemKind.AUTH}
                 if concerns_all or row.id == row.root_id:
@@ -69,7 +69,9 @@ async def fetch_contents(
     return contents
 
 
-async def _fetch(opened: Opened, row: ImportedRow, store: ObjectStore, path: Path) -> Fetched:
+async def _fetch(
+    connection: OpenConnection, row: ImportedRow, store: ObjectStore, path: Path
+) -> Fetched:
     resource = ProviderResource.model_validate(
         {
             "externalType": row.external_type,
@@ -81,7 +83,7 @@ async def _fetch(opened: Opened, row: ImportedRow, store: ObjectStore, path: Pat
         }
     )
     got = await in_time(
-        opened.adapter.download(opened.access, resource, path, {}), DOWNLOAD_SECONDS
+        connection.adapter.download(connection.access, resource, path, {}), DOWNLOAD_SECONDS
     )
     size = await asyncio.to_thread(lambda: path.stat().st_size)
     if size > MAX_DOWNLOAD_BYTES:

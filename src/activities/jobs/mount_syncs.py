@@ -15,7 +15,7 @@ from activities.providers.adapter import (
     ProviderProblem,
     Watched,
 )
-from activities.providers.calls import Opened, Providers, in_time
+from activities.providers.calls import OpenConnection, Providers, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
@@ -72,10 +72,10 @@ class MountSyncs(Chunks):
         root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
         if root is None or root.connection_id is None:
             return _done(job, _mount_id(job))
-        opened = await self._providers.open(work, actor, root.connection_id)
+        connection = await self._providers.open(work, actor, root.connection_id)
         known = ProviderResource.model_validate(root.resource)
         try:
-            resource = await asked(work, job, opened.adapter.describe(opened.access, known))
+            resource = await asked(work, job, connection.adapter.describe(connection.access, known))
         except ProviderProblem as problem:
             if problem.kind is not ProblemKind.GONE:
                 raise
@@ -83,16 +83,16 @@ class MountSyncs(Chunks):
             return _done(job, root.id)
         below = None
         if root.recursive:
-            below = await _below(work, job, opened, resource, root.synced_revision)
+            below = await _below(work, job, connection, resource, root.synced_revision)
         return await self._described(work, job, root, resource, below)
 
     async def _place(
         self, work: Transaction, job: JobRow, actor: Actor, place: JsonObject
     ) -> JsonObject | None:
-        opened = await self._providers.open(work, actor, Id(place["connectionId"]))
+        connection = await self._providers.open(work, actor, Id(place["connectionId"]))
         named = ProviderResource.model_validate(place["resource"])
-        resource = await asked(work, job, opened.adapter.describe(opened.access, named))
-        below = await _below(work, job, opened, resource) if place["recursive"] else None
+        resource = await asked(work, job, connection.adapter.describe(connection.access, named))
+        below = await _below(work, job, connection, resource) if place["recursive"] else None
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
         job.progress["created"] = new
         root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
@@ -129,23 +129,23 @@ class MountSyncs(Chunks):
         root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
         if root is None or root.connection_id is None:
             return None
-        opened = await self._providers.open(work, actor, root.connection_id)
+        connection = await self._providers.open(work, actor, root.connection_id)
         folders = await self._folders(work, root, job.progress)
         if not folders or root.truncated:
             resource = ProviderResource.model_validate(job.progress["resource"])
             await syncs.finish_sync(work, root, job.id, resource, job.progress["mark"])
             return None
-        listings = await outside(work, job, _listings(opened, root, folders, job.progress))
+        listings = await outside(work, job, _listings(connection, root, folders, job.progress))
         entries = await syncs.record_listing(work, actor, root, job.id, listings)
         await syncs.advance_root(work, root, job.id, entries)
         inject_fault(FaultPoint.AFTER_ENTRIES_BEFORE_COMMIT, job.id)
-        left = listings[-1]
-        going_on = not left.done
+        last = listings[-1]
+        going_on = not last.done
         return {
             **job.progress,
-            "folder": str(left.folder.id) if going_on else None,
-            "cursor": left.cursor if going_on else None,
-            "pages": job.progress["pages"] + len(left.resources) // MAX_LISTED if going_on else 0,
+            "folder": str(last.folder.id) if going_on else None,
+            "cursor": last.cursor if going_on else None,
+            "pages": job.progress["pages"] + len(last.resources) // MAX_LISTED if going_on else 0,
         }
 
     async def _folders(
@@ -162,41 +162,41 @@ class MountSyncs(Chunks):
 async def _below(
     work: Transaction,
     job: JobRow,
-    opened: Opened,
+    connection: OpenConnection,
     resource: ProviderResource,
     revision: str | None = None,
 ) -> Watched:
     """The provider's word on whether anything below a resource changed since a revision."""
     if Capability.WATCH not in resource.capabilities:
         return Watched(None)
-    return await asked(work, job, opened.adapter.watch(opened.access, resource, revision))
+    return await asked(work, job, connection.adapter.watch(connection.access, resource, revision))
 
 
 async def _listings(
-    opened: Opened, root: MountRow, folders: Sequence[MountRow], progress: JsonObject
+    connection: OpenConnection, root: MountRow, folders: Sequence[MountRow], progress: JsonObject
 ) -> list[ListedFolder]:
     """The provider's listings below folders, until the chunk has taken long enough."""
-    ends, found, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
+    ends, listings, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
     cursor, before = progress["cursor"], progress["pages"]
     for folder in folders:
         listing = ListedFolder(folder, cursor=cursor)
-        found.append(listing)
+        listings.append(listing)
         while not listing.done and pages < CHUNK_PAGES and time.monotonic() < ends:
-            pages += await _pages(opened, root, listing)
+            pages += await _pages(connection, root, listing)
             if pages + before >= FOLDER_PAGES and folder is folders[0]:
                 listing.done = True
         if not listing.done or time.monotonic() >= ends or pages >= CHUNK_PAGES:
             break
         cursor, before = None, 0
-    return found
+    return listings
 
 
-async def _pages(opened: Opened, root: MountRow, listing: ListedFolder) -> int:
+async def _pages(connection: OpenConnection, root: MountRow, listing: ListedFolder) -> int:
     """List on; gives how many pages came."""
     asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
-    adapter = opened.adapter
+    adapter = connection.adapter
     try:
-        found = await in_time(adapter.browse(opened.access, asking), adapter.listing_seconds)
+        answer = await in_time(adapter.browse(connection.access, asking), adapter.listing_seconds)
     except ProviderProblem as problem:
         if listing.folder.id == root.id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
             raise
@@ -204,11 +204,11 @@ async def _pages(opened: Opened, root: MountRow, listing: ListedFolder) -> int:
         listing.problem = None if listing.missing else problem.message
         listing.done = True
         return 1
-    for page in found.pages():
+    for page in answer.pages():
         listing.resources += page.resources[:MAX_LISTED]
         listing.cursor = page.cursor
     listing.done = listing.cursor is None or len(listing.resources) > MAX_ENTRIES
-    return len(found.pages())
+    return len(answer.pages())
 
 
 def _mount_id(job: JobRow) -> Id:

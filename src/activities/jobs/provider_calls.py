@@ -13,7 +13,7 @@ from activities.providers.adapter import (
     ReadContent,
     ResourcePage,
 )
-from activities.providers.calls import Opened, Providers, refusal_for
+from activities.providers.calls import OpenConnection, Providers, refusal_for
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
@@ -43,17 +43,19 @@ class ProviderCalls(Chunks):
 
     async def _answer(self, work: Transaction, job: JobRow) -> JsonObject:
         actor = await job_actor(work, job)
-        opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         match CallKind(job.input["kind"]):
             case CallKind.BROWSE:
-                return await _browse(work, job, opened, actor.user_id)
+                return await _browse(work, job, connection, actor.user_id)
             case CallKind.READ:
-                return await _read(work, job, opened, actor.user_id)
+                return await _read(work, job, connection, actor.user_id)
             case CallKind.TEST:
-                return await _test(work, job, opened)
+                return await _test(work, job, connection)
 
 
-async def _browse(work: Transaction, job: JobRow, opened: Opened, user_id: Id) -> JsonObject:
+async def _browse(
+    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+) -> JsonObject:
     question: JsonObject = job.input["question"]
     listing = Listing(
         parent_external_id=question["parentExternalId"],
@@ -62,13 +64,15 @@ async def _browse(work: Transaction, job: JobRow, opened: Opened, user_id: Id) -
         limit=question["limit"],
         cursor=question["cursor"],
     )
-    adapter = opened.adapter
-    found = await asked(work, job, adapter.browse(opened.access, listing), adapter.listing_seconds)
-    for page in found.pages():
-        digest = question_digest(opened.connection, CallKind.BROWSE, question)
-        await mirror(work, opened.connection, user_id, digest, _answer_of(page, listing.limit))
+    adapter = connection.adapter
+    answer = await asked(
+        work, job, adapter.browse(connection.access, listing), adapter.listing_seconds
+    )
+    for page in answer.pages():
+        digest = question_digest(connection.detail, CallKind.BROWSE, question)
+        await mirror(work, connection.detail, user_id, digest, _answer_of(page, listing.limit))
         question = {**question, "cursor": page.cursor}
-    return _answer_of(found, listing.limit)
+    return _answer_of(answer, listing.limit)
 
 
 def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
@@ -76,27 +80,29 @@ def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
     return {"resources": resources, "cursor": page.cursor}
 
 
-async def _read(work: Transaction, job: JobRow, opened: Opened, user_id: Id) -> JsonObject:
+async def _read(
+    work: Transaction, job: JobRow, connection: OpenConnection, user_id: Id
+) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
     named = ProviderResource.model_validate(job.input["question"]["resource"])
-    resource = await asked(work, job, opened.adapter.describe(opened.access, named))
+    resource = await asked(work, job, connection.adapter.describe(connection.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
-    digest = question_digest(opened.connection, CallKind.READ, reference)
+    digest = question_digest(connection.detail, CallKind.READ, reference)
     if resource.revision is not None:
-        known = await mirrored(work, opened.connection, user_id, digest, resource.revision)
+        known = await mirrored(work, connection.detail, user_id, digest, resource.revision)
         if known is not None:
             return known
-    answer = _content(await _content_of(work, job, opened, resource), resource)
-    await mirror(work, opened.connection, user_id, digest, answer, resource.revision)
+    answer = _content(await _content_of(work, job, connection, resource), resource)
+    await mirror(work, connection.detail, user_id, digest, answer, resource.revision)
     return answer
 
 
 async def _content_of(
-    work: Transaction, job: JobRow, opened: Opened, resource: ProviderResource
+    work: Transaction, job: JobRow, connection: OpenConnection, resource: ProviderResource
 ) -> ReadContent:
     link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
     try:
-        found = await asked(work, job, opened.adapter.read(opened.access, resource))
+        found = await asked(work, job, connection.adapter.read(connection.access, resource))
     except ProviderProblem as problem:
         if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
             return link
@@ -114,10 +120,10 @@ def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
     }
 
 
-async def _test(work: Transaction, job: JobRow, opened: Opened) -> JsonObject:
+async def _test(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
     tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
     try:
-        await asked(work, job, opened.adapter.check(opened.access))
+        await asked(work, job, connection.adapter.check(connection.access))
     except ProviderProblem as problem:
         return {**tested, "ok": False, "message": problem.message}
     return {**tested, "ok": True}

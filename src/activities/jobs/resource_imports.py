@@ -12,7 +12,7 @@ from activities.jobs.imported_contents import Fetched, fetch_contents
 from activities.jobs.provider_attempts import asked, try_later_or_refuse
 from activities.jobs.transactions import Chunks, outside
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
-from activities.providers.calls import Opened, Providers, in_time
+from activities.providers.calls import OpenConnection, Providers, in_time
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -55,11 +55,11 @@ class ResourceImports(Chunks):
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
         actor = await job_actor(work, job)
         seen, connection_id = not job.input.get("configured"), Id(job.input["connectionId"])
-        opened = await self._providers.open(work, actor, connection_id, seen=seen)
+        connection = await self._providers.open(work, actor, connection_id, seen=seen)
         try:
             if not job.progress:
-                return await _begin(work, job, actor, opened)
-            return await self._go_on(work, job, actor, opened)
+                return await _begin(work, job, actor, connection)
+            return await self._go_on(work, job, actor, connection)
         except ProviderProblem as problem:
             try_later_or_refuse(problem)
 
@@ -68,9 +68,9 @@ class ResourceImports(Chunks):
         return job.progress
 
     async def _go_on(
-        self, work: Transaction, job: JobRow, actor: Actor, opened: Opened
+        self, work: Transaction, job: JobRow, actor: Actor, connection: OpenConnection
     ) -> JsonObject | None:
-        run = _Import(work, job, actor, opened)
+        run = _Import(work, job, actor, connection)
         if job.progress["folder"] is not None:
             return await run.list_folder()
         pending = await rows.pending_rows(work, Id(job.progress["rootId"]), BATCH)
@@ -83,16 +83,18 @@ class ResourceImports(Chunks):
             return await run.contents(batch, self._store, directory)
 
 
-async def _begin(work: Transaction, job: JobRow, actor: Actor, opened: Opened) -> JsonObject:
+async def _begin(
+    work: Transaction, job: JobRow, actor: Actor, connection: OpenConnection
+) -> JsonObject:
     named = ProviderResource.model_validate(job.input["resource"])
-    resource = await asked(work, job, opened.adapter.describe(opened.access, named))
+    resource = await asked(work, job, connection.adapter.describe(connection.access, named))
     kind = imported_kind(resource)
     if kind is None:
         raise UnsupportedError(
             f"A resource of the kind {resource.surface_kind} cannot be imported."
         )
     _check_kind(job, kind)
-    connection_id = opened.connection.id
+    connection_id = connection.detail.id
     known = await find_root(work, actor, connection_id, resource.external_id)
     if known is None:
         workspace_id = job.workspace_id
@@ -101,13 +103,7 @@ async def _begin(work: Transaction, job: JobRow, actor: Actor, opened: Opened) -
         root_id = known.id
         await rows.renew_root(work, root_id, job.id, resource)
     counts = {outcome.value: 0 for outcome in Outcome}
-    return {
-        "rootId": str(root_id),
-        "counts": counts,
-        "skipped": [],
-        "folder": None,
-        "cursor": None,
-    }
+    return {"rootId": str(root_id), "counts": counts, "skipped": [], "folder": None, "cursor": None}
 
 
 def _check_kind(job: JobRow, kind: ImportedKind) -> None:
@@ -118,11 +114,13 @@ def _check_kind(job: JobRow, kind: ImportedKind) -> None:
 class _Import:
     """One chunk of an import."""
 
-    def __init__(self, work: Transaction, job: JobRow, actor: Actor, opened: Opened) -> None:
+    def __init__(
+        self, work: Transaction, job: JobRow, actor: Actor, connection: OpenConnection
+    ) -> None:
         self._work = work
         self._job = job
         self._actor = actor
-        self._opened = opened
+        self._connection = connection
         self._progress: JsonObject = {
             **job.progress,
             "counts": dict(job.progress["counts"]),
@@ -144,40 +142,40 @@ class _Import:
         row = await rows.find_row(self._work, self._job.workspace_id, Id(self._progress["folder"]))
         assert row is not None, "a folder that is listed has its row"
         try:
-            found, cursor = await outside(self._work, self._job, self._pages(row.external_id))
+            resources, cursor = await outside(self._work, self._job, self._pages(row.external_id))
         except ProviderProblem as problem:
             if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
                 raise
             self._skip(row.resource_name, problem.message)
             return {**self._progress, "folder": None, "cursor": None}
         room = MAX_ENTRIES - await rows.count_rows(self._work, row.root_id)
-        _, left_out = await rows.record_listed(self._work, row, self._job.id, found, room)
+        _, left_out = await rows.record_listed(self._work, row, self._job.id, resources, room)
         for one in left_out:
             self._skip(one.name, _NOT.format(one.surface_kind))
-        if len(found) > room:
+        if len(resources) > room:
             self._skip(row.resource_name, f"An import holds at most {MAX_ENTRIES:,} resources.")
             cursor = None
         following = self._progress["folder"] if cursor else None
         return {**self._progress, "folder": following, "cursor": cursor}
 
     async def _pages(self, folder: str) -> tuple[list[ProviderResource], str | None]:
-        found, cursor = list[ProviderResource](), self._progress["cursor"]
-        adapter = self._opened.adapter
+        resources, cursor = list[ProviderResource](), self._progress["cursor"]
+        adapter = self._connection.adapter
         for _ in range(CHUNK_PAGES):
             listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
-            asked_for = adapter.browse(self._opened.access, listing)
+            asked_for = adapter.browse(self._connection.access, listing)
             for page in (await in_time(asked_for, adapter.listing_seconds)).pages():
-                found += page.resources[:MAX_LISTED]
+                resources += page.resources[:MAX_LISTED]
                 cursor = page.cursor
-            if cursor is None or len(found) >= CHUNK_PAGES * MAX_LISTED:
+            if cursor is None or len(resources) >= CHUNK_PAGES * MAX_LISTED:
                 break
-        return found, cursor
+        return resources, cursor
 
     async def contents(
         self, batch: list[ImportedRow], store: ObjectStore, directory: Path
     ) -> JsonObject:
         """Import what is no folder; what is asked for is asked for side by side."""
-        wanted: list[ImportedRow] = []
+        pending: list[ImportedRow] = []
         for row in batch:
             if row.kind not in self._job.input["kinds"]:
                 await self._drop(row, f"The credential may not write a {row.kind}.")
@@ -185,19 +183,19 @@ class _Import:
                 self._count(known)
                 await self._sheets(row)
             else:
-                wanted.append(row)
-        if len(wanted) < len(batch):
+                pending.append(row)
+        if len(pending) < len(batch):
             # The rest is asked for by a chunk that has written nothing.
             return self._progress
-        tables = [row for row in wanted if row.kind == ImportedKind.DATABASE]
-        others = [row for row in wanted if row.kind != ImportedKind.DATABASE]
-        fetching = fetch_contents(self._opened, others, store, directory)
+        tables = [row for row in pending if row.kind == ImportedKind.DATABASE]
+        documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
+        fetching = fetch_contents(self._connection, documents, store, directory)
         contents = await outside(self._work, self._job, fetching)
-        for row, fetched in zip(others, contents, strict=True):
+        for row, fetched in zip(documents, contents, strict=True):
             await self._content(row, fetched)
         for row in tables:
             await self._table(row)
-        if tables and not others:
+        if tables and not documents:
             await self._await_runs(tables)
         inject_fault(FaultPoint.AFTER_CONTENTS_BEFORE_COMMIT, self._job.id)
         return self._progress
@@ -231,14 +229,14 @@ class _Import:
                     outcome = await databases.begin_database(
                         self._work, self._actor, self._job.id, row, parent
                     )
-                    done = None if outcome is None else (outcome, PartCounts())
+                    result = None if outcome is None else (outcome, PartCounts())
                 else:
-                    done = await databases.finish_database(self._work, self._actor, row)
+                    result = await databases.finish_database(self._work, self._actor, row)
         except PlatformError as error:
             await self._drop(row, error.message, error)
         else:
-            if done is not None:
-                self._count(done[0], "rows", done[1])
+            if result is not None:
+                self._count(result[0], "rows", result[1])
                 await self._sheets(row)
 
     async def _sheets(self, row: ImportedRow) -> None:

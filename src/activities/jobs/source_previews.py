@@ -50,13 +50,13 @@ class SourcePreviews(Chunks):
 
     async def _read(self, work: Transaction, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
-        wanted = Wanted(job.workspace_id, job.actor_user_id, kind, config)
-        if wanted.stored:
+        source = Wanted(job.workspace_id, job.actor_user_id, kind, config)
+        if source.stored:
             key = await object_key(work, job.workspace_id, config)
-            described = self._read_stored(wanted, key, job.input["limit"])
+            described = self._read_stored(source, key, job.input["limit"])
         else:
-            access = await self._fetchers.access(work, wanted)
-            described = self._read_sample(wanted, access, job.input["limit"])
+            access = await self._fetchers.access(work, source)
+            described = self._read_sample(source, access, job.input["limit"])
         answer = await outside(work, job, described)
         if not answer["rows"]:
             answer["warning"] = "The source has no rows."

@@ -54,10 +54,10 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenConnection:
     """A connection that may be used now, by somebody, and the adapter of its provider."""
 
-    connection: ConnectionDetail
+    detail: ConnectionDetail
     adapter: Adapter
     access: ProviderAccess
 
@@ -71,7 +71,7 @@ class Providers:
 
     async def open(
         self, work: UnitOfWork, actor: Actor, connection_id: Id, *, seen: bool = True
-    ) -> Opened:
+    ) -> OpenConnection:
         """A connection for a call in the name of an actor, as everything stands now.
 
         Not `seen`, it is one that somebody configured who saw it then (ADR 0037).
@@ -83,7 +83,7 @@ class Providers:
         find = get_connection if seen else named_connection
         found = await find(work, actor, connection_id)
         reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
-        return Opened(found, reached.adapter, reached.access)
+        return OpenConnection(found, reached.adapter, reached.access)
 
     async def reach(
         self, work: UnitOfWork, workspace_id: Id, user_id: Id | None, connection_id: Id
