@@ -142,7 +142,7 @@ async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: W
     worker = await workers.start(prepared=IGNORED_SIGNAL)
     assert await worker.ended() == 1
     assert "worker is ready" in worker.log()
-    assert "Temporal no longer hears from this worker on: automation, io, bulk." in worker.log()
+    assert "Temporal no longer hears from this worker on: automation, io, io-overflow, bulk." in worker.log()
     assert "Traceback" not in worker.log()
 
 

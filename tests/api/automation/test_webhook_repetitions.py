@@ -145,7 +145,7 @@ async def test_an_old_message_is_refused_and_not_taken_for_a_copy(
     headers = signed(made["webhookSecret"], body)
     assert (await stranger.post(made["webhookPath"], content=body, headers=headers)).is_success
     later = utc_now() + timedelta(seconds=62)
-    monkeypatch.setattr("runtime.database.utc_now", lambda: later)
+    monkeypatch.setattr("runtime.work.utc_now", lambda: later)
     again = await stranger.post(made["webhookPath"], content=body, headers=headers)
     assert refusal(again) == (401, "unauthorized")
 
