@@ -124,7 +124,7 @@ class LongHistory:
         await platform.settled()
         place = f"/v1/workspaces/{platform.connection['workspaceId']}"
         fields = [{"label": "Price", "kind": "number"}]
-        url = "http://127.0.0.1:9/"
+        url = "http://127.0.0.1:8009/"
         bodies: dict[str, tuple[str, dict[str, Any]]] = {
             "database_id": ("databases", {"label": "Long", "fields": fields}),
             "action_id": ("actions", {"label": "Long", "kind": "transform", "config": _NOTHING}),

@@ -47,12 +47,14 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     ]
     await _until_asked(silent, at_once)
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
-    async with asyncio.timeout(10):
-        run = await quiet.run(graph(node("one", "transform", output={})))
-    assert run.status == "succeeded"
-    assert not any(browse.done() for browse in browses)
-    released.set()
-    await asyncio.gather(*browses)
+    try:
+        async with asyncio.timeout(10):
+            run = await quiet.run(graph(node("one", "transform", output={})))
+        assert run.status == "succeeded"
+        assert not any(browse.done() for browse in browses)
+    finally:
+        released.set()
+        await asyncio.gather(*browses)
 
 
 @pytest.mark.takes(seconds=20)
@@ -65,11 +67,13 @@ async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_cal
     runs = [await engine.start(calling.id) for _ in range(HELD + 20)]
     await _until_asked(silent, HELD)
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
-    async with asyncio.timeout(10):
-        run = await quiet.run(graph(node("call", "http_request", url=answering.url)))
-    assert run.status == "succeeded"
-    assert len(silent.requests) == HELD
-    released.set()
+    try:
+        async with asyncio.timeout(10):
+            run = await quiet.run(graph(node("call", "http_request", url=answering.url)))
+        assert run.status == "succeeded"
+        assert len(silent.requests) == HELD
+    finally:
+        released.set()
     for run_id in runs:
         ended = await engine.ended(calling.id, run_id)
         assert (ended.status, ended.node_runs[0].attempt) == ("succeeded", 1)
