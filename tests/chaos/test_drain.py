@@ -12,6 +12,7 @@ from activities.outbox.run_starts import RunStarts
 from cli.families.registry import ROUTES
 from models.workspace.legacy_imports.commands import decisions
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
+from runtime.families import Queue
 from runtime.object_store import ObjectStore
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
@@ -142,7 +143,8 @@ async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: W
     worker = await workers.start(prepared=IGNORED_SIGNAL)
     assert await worker.ended() == 1
     assert "worker is ready" in worker.log()
-    assert "Temporal no longer hears from this worker on: automation, io, io-overflow, bulk." in worker.log()
+    queues = ", ".join(Queue)
+    assert f"Temporal no longer hears from this worker on: {queues}." in worker.log()
     assert "Traceback" not in worker.log()
 
 
