@@ -36,8 +36,9 @@ class SlotShares:
         finally:
             if within:
                 self._held[workspace] -= 1
-                # A worker sees many workspaces.
-                self._held += Counter()
+                if not self._held[workspace]:
+                    # A worker sees many workspaces in its life.
+                    del self._held[workspace]
 
 
 class SlotShareInterceptor(Interceptor):

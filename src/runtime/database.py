@@ -141,6 +141,7 @@ class Transaction(UnitOfWork):
         connection = await self._stack.enter_async_context(self._database.engine.connect())
         # Begun by name, because a prepared statement does not begin it by itself.
         self._transaction = await connection.begin()
+        # Each transaction is a unit of work of its own, with its own `now` and callbacks.
         super().__init__(connection)
         self._changes = changed_logs.of(connection)
         self._changes.begin()

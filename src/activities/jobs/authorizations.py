@@ -7,7 +7,7 @@ from activities.authorizations.token_endpoint import (
     TokenEndpoints,
     UnansweredError,
 )
-from activities.jobs.transactions import Chunks, outside
+from activities.jobs.transactions import Chunks, ask_outside
 from models.core.base import JsonObject
 from models.messages.jobs.commands import forget_input
 from models.messages.jobs.queries import job_actor
@@ -43,7 +43,7 @@ class Exchanges(Chunks):
         try:
             secrets = open_secrets(self._endpoints.keys, authorization)
             exchange = endpoint.exchange(authorization.redirect_uri, secrets)
-            credentials = await outside(work, job, exchange)
+            credentials = await ask_outside(work, job, exchange)
         except (NotAcceptedError, UnreadableError):
             raise ValidationError.at(
                 "code", "The provider does not accept it: it was used, or is too old. Start again."
@@ -84,7 +84,7 @@ class Revocations(Chunks):
         endpoint = self._endpoints.of(ProviderName(job.input["provider"]))
         if credentials:
             try:
-                await outside(work, job, endpoint.revoke(credentials))
+                await ask_outside(work, job, endpoint.revoke(credentials))
             except (UnansweredError, OutboundError) as error:
                 if isinstance(error, OutboundError) and not error.retryable:
                     raise

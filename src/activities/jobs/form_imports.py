@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from activities.jobs.provider_attempts import asked
+from activities.jobs.provider_attempts import ask_provider
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import ProblemKind, ProviderProblem
 from activities.providers.calls import Providers, refusal_for
@@ -31,10 +31,14 @@ class FormImports(Chunks):
         connection = await self._providers.open(work, actor, Id(job.input["connectionId"]))
         named = ProviderResource.model_validate(job.input["resource"])
         try:
-            resource = await asked(work, job, connection.adapter.describe(connection.access, named))
+            resource = await ask_provider(
+                work, job, connection.adapter.describe(connection.access, named)
+            )
             if Capability.IMPORT_FORM not in resource.capabilities:
                 raise UnsupportedError(NO_FORM)
-            form = await asked(work, job, connection.adapter.form(connection.access, resource))
+            form = await ask_provider(
+                work, job, connection.adapter.form(connection.access, resource)
+            )
         except NoFormError:
             raise UnsupportedError(NO_FORM) from None
         except ProviderProblem as problem:

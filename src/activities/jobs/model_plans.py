@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError as ShapeError
 from typing_extensions import override
 
-from activities.jobs.transactions import Chunks, outside
+from activities.jobs.transactions import Chunks, ask_outside
 from activities.language_model.asking import LanguageModel
 from activities.language_model.prompts import DRAFT, OPERATE, described, instructed
 from models.core.access.rules import Actor
@@ -53,7 +53,7 @@ class WorkspaceDrafts(Chunks):
         if endpoint is None:
             return None
         prompt = described(job.input["description"], job.input["locale"])
-        answer = await outside(work, job, self._model.ask(endpoint, DRAFT, prompt))
+        answer = await ask_outside(work, job, self._model.ask(endpoint, DRAFT, prompt))
         try:
             return normalized(answer)
         except ValidationError:
@@ -85,7 +85,7 @@ class ChangePlans(Chunks):
         page = page_request(self._keys, MOST_TOLD, None)
         databases = (await list_databases(work, actor, page)).databases
         prompt = instructed(job.input["instruction"], databases)
-        answer = await outside(work, job, self._model.ask(endpoint, OPERATE, prompt))
+        answer = await ask_outside(work, job, self._model.ask(endpoint, OPERATE, prompt))
         return read_answer(answer)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from activities.jobs.provider_attempts import asked, try_later_or_refuse
-from activities.jobs.transactions import Chunks, outside
+from activities.jobs.provider_attempts import ask_provider, try_later_or_refuse
+from activities.jobs.transactions import Chunks, ask_outside
 from activities.providers.adapter import (
     MAX_LISTED,
     RETRIED,
@@ -75,13 +75,15 @@ class MountSyncs(Chunks):
         connection = await self._providers.open(work, actor, root.connection_id)
         known = ProviderResource.model_validate(root.resource)
         try:
-            resource = await asked(work, job, connection.adapter.describe(connection.access, known))
+            resource = await ask_provider(
+                work, job, connection.adapter.describe(connection.access, known)
+            )
         except ProviderProblem as problem:
             if problem.kind is not ProblemKind.GONE:
                 raise
             await syncs.note_vanished(work, root, job.id)
             return _done(job, root.id)
-        below = None
+        below = Watched(None)
         if root.recursive:
             below = await _below(work, job, connection, resource, root.synced_revision)
         return await self._described(work, job, root, resource, below)
@@ -91,8 +93,12 @@ class MountSyncs(Chunks):
     ) -> JsonObject | None:
         connection = await self._providers.open(work, actor, Id(place["connectionId"]))
         named = ProviderResource.model_validate(place["resource"])
-        resource = await asked(work, job, connection.adapter.describe(connection.access, named))
-        below = await _below(work, job, connection, resource) if place["recursive"] else None
+        resource = await ask_provider(
+            work, job, connection.adapter.describe(connection.access, named)
+        )
+        below = Watched(None)
+        if place["recursive"]:
+            below = await _below(work, job, connection, resource, None)
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
         job.progress["created"] = new
         root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
@@ -102,17 +108,16 @@ class MountSyncs(Chunks):
 
     async def _described(
         self,
-        work: Transaction,
+        work: UnitOfWork,
         job: JobRow,
         root: MountRow,
         resource: ProviderResource,
-        below: Watched | None,
+        below: Watched,
     ) -> JsonObject | None:
         """End here where nothing is below the resource, or nothing has changed there."""
-        unchanged = root.synced_revision is not None and below is not None and not below.changed
-        if below is None or unchanged:
-            mark = None if below is None else below.mark
-            await syncs.note_unchanged(work, root, job.id, resource, mark)
+        unchanged = root.synced_revision is not None and not below.changed
+        if not root.recursive or unchanged:
+            await syncs.note_unchanged(work, root, job.id, resource, below.mark)
             return _done(job, root.id)
         await syncs.begin_listing(work, root)
         return {
@@ -135,7 +140,7 @@ class MountSyncs(Chunks):
             resource = ProviderResource.model_validate(job.progress["resource"])
             await syncs.finish_sync(work, root, job.id, resource, job.progress["mark"])
             return None
-        listings = await outside(work, job, _listings(connection, root, folders, job.progress))
+        listings = await ask_outside(work, job, _listings(connection, root, folders, job.progress))
         entries = await syncs.record_listing(work, actor, root, job.id, listings)
         await syncs.advance_root(work, root, job.id, entries)
         inject_fault(FaultPoint.AFTER_ENTRIES_BEFORE_COMMIT, job.id)
@@ -164,12 +169,14 @@ async def _below(
     job: JobRow,
     connection: OpenConnection,
     resource: ProviderResource,
-    revision: str | None = None,
+    revision: str | None,
 ) -> Watched:
     """The provider's word on whether anything below a resource changed since a revision."""
     if Capability.WATCH not in resource.capabilities:
         return Watched(None)
-    return await asked(work, job, connection.adapter.watch(connection.access, resource, revision))
+    return await ask_provider(
+        work, job, connection.adapter.watch(connection.access, resource, revision)
+    )
 
 
 async def _listings(

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.jobs.transactions import outside
+from activities.jobs.transactions import ask_outside
 from activities.providers.adapter import RETRIED, ProviderProblem
 from activities.providers.calls import CALL_SECONDS, in_time, refusal_for
 from models.messages.jobs.rows import JobRow
@@ -20,11 +20,11 @@ _LONGEST_PAUSE = 120.0
 T = TypeVar("T")
 
 
-async def asked(
+async def ask_provider(
     work: Transaction, job: JobRow, call: Awaitable[T], seconds: float = CALL_SECONDS
 ) -> T:
-    """The answer a provider gives in time, as `outside` has it. Raises ProviderProblem."""
-    return await outside(work, job, in_time(call, seconds))
+    """The answer a provider gives in time, as `ask_outside` has it. Raises ProviderProblem."""
+    return await ask_outside(work, job, in_time(call, seconds))
 
 
 def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:

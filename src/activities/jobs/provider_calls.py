@@ -3,7 +3,7 @@
 from pydantic_core import to_json
 from typing_extensions import override
 
-from activities.jobs.provider_attempts import asked
+from activities.jobs.provider_attempts import ask_provider
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import (
     MAX_READ_BYTES,
@@ -65,7 +65,7 @@ async def _browse(
         cursor=question["cursor"],
     )
     adapter = connection.adapter
-    answer = await asked(
+    answer = await ask_provider(
         work, job, adapter.browse(connection.access, listing), adapter.listing_seconds
     )
     for page in answer.pages():
@@ -85,7 +85,7 @@ async def _read(
 ) -> JsonObject:
     """The content; the provider says first, each time, that the caller may still see it."""
     named = ProviderResource.model_validate(job.input["question"]["resource"])
-    resource = await asked(work, job, connection.adapter.describe(connection.access, named))
+    resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     reference = {"type": resource.external_type, "id": resource.external_id}
     digest = question_digest(connection.detail, CallKind.READ, reference)
     if resource.revision is not None:
@@ -102,7 +102,7 @@ async def _content_of(
 ) -> ReadContent:
     link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
     try:
-        found = await asked(work, job, connection.adapter.read(connection.access, resource))
+        found = await ask_provider(work, job, connection.adapter.read(connection.access, resource))
     except ProviderProblem as problem:
         if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
             return link
@@ -123,7 +123,7 @@ def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
 async def _test(work: Transaction, job: JobRow, connection: OpenConnection) -> JsonObject:
     tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
     try:
-        await asked(work, job, connection.adapter.check(connection.access))
+        await ask_provider(work, job, connection.adapter.check(connection.access))
     except ProviderProblem as problem:
         return {**tested, "ok": False, "message": problem.message}
     return {**tested, "ok": True}

@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from activities.data_source_runs.inputs import scratch
 from activities.jobs.imported_contents import Fetched, fetch_contents
-from activities.jobs.provider_attempts import asked, try_later_or_refuse
-from activities.jobs.transactions import Chunks, outside
+from activities.jobs.provider_attempts import ask_provider, try_later_or_refuse
+from activities.jobs.transactions import Chunks, ask_outside
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
 from activities.providers.calls import OpenConnection, Providers, in_time
 from models.content.items.commands import check_parent
@@ -87,7 +87,7 @@ async def _begin(
     work: Transaction, job: JobRow, actor: Actor, connection: OpenConnection
 ) -> JsonObject:
     named = ProviderResource.model_validate(job.input["resource"])
-    resource = await asked(work, job, connection.adapter.describe(connection.access, named))
+    resource = await ask_provider(work, job, connection.adapter.describe(connection.access, named))
     kind = imported_kind(resource)
     if kind is None:
         raise UnsupportedError(
@@ -142,7 +142,9 @@ class _Import:
         row = await rows.find_row(self._work, self._job.workspace_id, Id(self._progress["folder"]))
         assert row is not None, "a folder that is listed has its row"
         try:
-            resources, cursor = await outside(self._work, self._job, self._pages(row.external_id))
+            resources, cursor = await ask_outside(
+                self._work, self._job, self._pages(row.external_id)
+            )
         except ProviderProblem as problem:
             if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
                 raise
@@ -190,7 +192,7 @@ class _Import:
         tables = [row for row in pending if row.kind == ImportedKind.DATABASE]
         documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
         fetching = fetch_contents(self._connection, documents, store, directory)
-        contents = await outside(self._work, self._job, fetching)
+        contents = await ask_outside(self._work, self._job, fetching)
         for row, fetched in zip(documents, contents, strict=True):
             await self._content(row, fetched)
         for row in tables:

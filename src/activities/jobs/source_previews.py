@@ -6,7 +6,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from activities.data_source_runs.inputs import read_options_of, scratch
-from activities.jobs.transactions import Chunks, outside
+from activities.jobs.transactions import Chunks, ask_outside
 from activities.sources.fetchers import Access, Fetchers, Wanted
 from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
@@ -57,7 +57,7 @@ class SourcePreviews(Chunks):
         else:
             access = await self._fetchers.access(work, source)
             described = self._read_sample(source, access, job.input["limit"])
-        answer = await outside(work, job, described)
+        answer = await ask_outside(work, job, described)
         if not answer["rows"]:
             answer["warning"] = "The source has no rows."
         return answer

@@ -55,7 +55,7 @@ class JobMovedError(Exception):
     """The job was closed or advanced by another call meanwhile: look at it anew."""
 
 
-async def outside(work: Transaction, job: JobRow, call: Coroutine[Any, Any, T]) -> T:
+async def ask_outside(work: Transaction, job: JobRow, call: Coroutine[Any, Any, T]) -> T:
     """Await a call of an outside server between two transactions, both of which hold the job.
 
     What the chunk did before is committed and may be done again, so a chunk asks before it writes.
