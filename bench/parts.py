@@ -12,6 +12,7 @@ from bench.bundles import bundle_rates, large_bundles
 from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
+from bench.cost import costs
 from bench.deliveries import delivery_rate
 from bench.endpoint import endpoint
 from bench.experiments import assignment_rate
@@ -190,6 +191,11 @@ async def _due(m: Measuring) -> list[Figure]:
     return [await due_timers(m.platform)]
 
 
+async def _cost(m: Measuring) -> list[Figure]:
+    state = m.scratch / "state"
+    return await costs(m.platform, m.client, m.route, m.rounds, m.count, state)
+
+
 async def _floods(m: Measuring) -> list[Figure]:
     return await floods(m.scratch, m.floods)
 
@@ -231,6 +237,7 @@ PARTS: Mapping[str, Part] = {
     "neighbours": Part("automations of others while a workbook is imported", _neighbours, 30),
     "attacks": Part("another workspace beside expressions that take long", _attacks, 25),
     "histories": Part("events and bytes of a node in history", _histories, 10),
+    "cost": Part("processor time, statements and commits of a run", _cost),
     "cancels": Part("how soon a cancelled refresh stops", _cancels),
     "large": Part("imports of very many rows", _large),
     "large-bundles": Part("a bundle of very many records", _large_bundles),

@@ -90,14 +90,15 @@ class Platform:
     @property
     def worker_pid(self) -> int:
         """The process of the worker."""
-        return self._pid("worker")
+        return self.pid("worker")
 
     @property
     def api_pid(self) -> int:
         """The process of the API."""
-        return self._pid("api")
+        return self.pid("api")
 
-    def _pid(self, name: str) -> int:
+    def pid(self, name: str) -> int:
+        """The process of a part of the platform: `api`, `worker`, `postgres` or `temporal`."""
         return int(json.loads((self.pids / f"{name}.json").read_text())["pid"])
 
     @contextmanager

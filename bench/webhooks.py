@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from bench.figures import Figure
-from bench.graphs import ONE_QUICK
+from bench.graphs import ONE_QUICK, Graph
 from bench.platform import Platform
 from bench.rounds import Rounds
 
@@ -49,13 +49,15 @@ async def call_hook(platform: Platform, hook: dict[str, Any]) -> httpx2.Response
     return await platform.http.post(hook["webhookPath"], content=BODY, headers=headers)
 
 
-async def publish_hook(platform: Platform) -> dict[str, Any]:
+async def publish_hook(
+    platform: Platform, graph: Graph = ONE_QUICK, *, respond: str = "immediate"
+) -> dict[str, Any]:
     """A published automation that a webhook starts."""
     body = {
         "label": "Webhook",
         "enabled": True,
-        "graph": ONE_QUICK,
-        "triggerConfig": {"kind": "webhook"},
+        "graph": graph,
+        "triggerConfig": {"kind": "webhook", "respond": respond},
     }
     created = await platform.post(platform.automations, body)
     return await platform.post(f"{platform.automations}/{created['id']}/publish", {})

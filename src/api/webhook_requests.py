@@ -36,7 +36,9 @@ async def called_webhook(request: ApiRequest) -> Hook:
     """
     token = request.path_params["webhookToken"]
     request.quota = request.services.limits.webhooks.take(token)
-    hook = await find_hook(request.work, token)
+    # Beside the transaction: planned once, where connections for single statements are.
+    async with request.services.database.statement() as work:
+        hook = await find_hook(work, token)
     automation_id = hook.automation_id
     request.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)
     request.enter(automation_actor(hook.workspace_id, automation_id))
@@ -62,8 +64,13 @@ def answer(
     if hook.trigger.respond == "immediate" or receipt.run_id is None:
         return cast("Data[WebhookReceiptBody]", _receipt(receipt))
     poll = partial(_poll, hook, receipt)
-    found = request.deferred(poll, within=hook.trigger.wait_seconds)
-    return cast("Data[WebhookReceiptBody]", found)
+    response = request.deferred(
+        poll,
+        within=hook.trigger.wait_seconds,
+        of=receipt.run_id,
+        is_fresh=not receipt.duplicate,
+    )
+    return cast("Data[WebhookReceiptBody]", response)
 
 
 async def _poll(

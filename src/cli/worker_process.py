@@ -38,7 +38,7 @@ from models.registrations import register_models
 from runtime.bounded_processes import refuse_beyond
 from runtime.database import libpq_url
 from runtime.families import Family, Queue
-from runtime.notifier import Notifier, listen
+from runtime.notifier import CHANNEL, Notifier, listen
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from workflows.runners import production_runner
@@ -92,6 +92,7 @@ async def running_workers(
     notifier = Notifier(libpq_url(database_url))
     parts.starts.on_foreign_begin = notifier.notify
     parts.database.notify_readers = notifier.notify_readers
+    parts.database.notify_waiters = notifier.notify_waiters
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
     registrations = registrations_of(parts)
@@ -107,7 +108,7 @@ async def running_workers(
         if Queue.AUTOMATION in queues:
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
-            listening = listen(libpq_url(database_url), wake)
+            listening = listen(libpq_url(database_url), {CHANNEL: lambda _: wake()})
             await enter(background(*(loop.run() for loop in loops), listening))
         yield relay
 

@@ -2,13 +2,15 @@
 
 Workers hear that a commit left something for them to do: a row of the outbox, an event that an
 automation subscribes to, or a run that has ended and so makes room for another. Readers of the log
-of a workspace hear which log has grown. Whoever is notified looks at the tables; a notification
-that is lost costs a second, because they also look once a second.
+of a workspace hear which log has grown. Requests that wait for durable work hear of its end. All
+look at the tables then; a notification that is lost costs a second, because they also look once a
+second.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from uuid import UUID
 
 import psycopg
 import structlog
@@ -16,15 +18,21 @@ import structlog
 log = structlog.get_logger()
 
 CHANNEL = "worker"
+"""Without a payload."""
 LOG_CHANNEL = "workspace_log"
+"""The id of a workspace."""
+ANSWER_CHANNEL = "answer"
+"""Ids of work that has ended, or has an answer, with blanks between them."""
 RETRY_SECONDS = 1.0
 _MOST_AT_ONCE = 1000
+_IDS_AT_ONCE = 200
+"""The payload of a notification is shorter than 8,000 bytes."""
 LOG_PAUSE_SECONDS = 0.02
 """After readers were notified, before they are again: writers of very much do so together."""
 
 
 class Notifier:
-    """Notifies the other processes: `notify` and `notify_readers` return at once, `run` sends.
+    """Notifies the other processes: its other methods return at once, `run` sends.
 
     PostgreSQL takes a database-wide lock when a transaction with a NOTIFY commits. So it is never
     part of the transaction that is announced: one connection of this process sends it afterwards,
@@ -36,6 +44,7 @@ class Notifier:
         self._due = asyncio.Event()
         self._workers = False
         self._logs: set[str] = set()
+        self._answers: set[str] = set()
 
     def notify(self) -> None:
         """Notify the workers soon; call it after the commit."""
@@ -45,6 +54,11 @@ class Notifier:
     def notify_readers(self, workspace_ids: Collection[str]) -> None:
         """Notify soon who reads the logs of these workspaces; call it after the commit."""
         self._logs.update(workspace_ids)
+        self._due.set()
+
+    def notify_waiters(self, work_ids: Collection[UUID]) -> None:
+        """Notify soon who waits for the end of this work; call it after the commit."""
+        self._answers.update(map(str, work_ids))
         self._due.set()
 
     async def run(self) -> None:
@@ -67,6 +81,13 @@ class Notifier:
             workers, self._workers = self._workers, False
             if workers:
                 await connection.execute(f"NOTIFY {CHANNEL}")
+            answers, self._answers = sorted(self._answers), set()
+            for first in range(0, len(answers), _IDS_AT_ONCE):
+                await connection.execute(
+                    "SELECT pg_notify(%s, %s)",
+                    (ANSWER_CHANNEL, " ".join(answers[first : first + _IDS_AT_ONCE])),
+                    prepare=True,
+                )
             wait = notified_at + LOG_PAUSE_SECONDS - loop.time()
             if self._logs and wait > 0:
                 loop.call_later(wait, self._due.set)
@@ -81,32 +102,24 @@ class Notifier:
                 )
 
 
-async def listen(url: str, wake: Callable[[], None]) -> None:
-    """Call `wake` when workers have something to do, reconnecting for ever; `url` is libpq's."""
-    await _listen(url, CHANNEL, lambda _: wake(), lambda: None)
-
-
-async def listen_to_logs(
-    url: str, on_change: Callable[[str], None], on_connect: Callable[[], None]
+async def listen(
+    url: str,
+    channels: Mapping[str, Callable[[str], None]],
+    on_connect: Callable[[], None] = lambda: None,
 ) -> None:
-    """Call `on_change` with the id of each workspace whose log has grown, reconnecting for ever.
+    """Call the function of a channel with each payload, reconnecting for ever; `url` is libpq's.
 
     `on_connect` is called whenever the listening begins: what was sent before is lost.
     """
-    await _listen(url, LOG_CHANNEL, on_change, on_connect)
-
-
-async def _listen(
-    url: str, channel: str, on_payload: Callable[[str], None], on_connect: Callable[[], None]
-) -> None:
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-                await connection.execute(f"LISTEN {channel}")
+                for channel in channels:
+                    await connection.execute(f"LISTEN {channel}")
                 on_connect()
                 async for notification in connection.notifies():
-                    on_payload(notification.payload)
+                    channels[notification.channel](notification.payload)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
             reason = type(error).__name__
-            log.warning("a listener lost its connection", channel=channel, reason=reason)
+            log.warning("a listener lost its connection", channels=[*channels], reason=reason)
             await asyncio.sleep(RETRY_SECONDS)

@@ -4,6 +4,7 @@ Through SQLAlchemy a small statement costs about three times the processor time 
 needs. What every request and every node asks is worth the shortcut, nothing else is.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -13,10 +14,11 @@ from typing import Any, Generic, cast, overload
 import psycopg
 from psycopg.rows import namedtuple_row
 from psycopg.types.json import Jsonb
-from sqlalchemy import ClauseElement
+from sqlalchemy import ClauseElement, literal
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import NullType
 from typing_extensions import TypeVar
 
 from runtime.work import Work
@@ -25,7 +27,6 @@ from runtime.work import Work
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     text: str
-    constants: Mapping[str, Any]
     documents: frozenset[str]
     """The parameters whose column is JSONB."""
 
@@ -56,7 +57,7 @@ class PreparedStatement(Generic[R]):
         documents = frozenset(
             str(name) for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)
         )
-        return _Compiled(str(compiled), dict(compiled.params), documents)
+        return _Compiled(_with_constants(compiled), documents)
 
     async def execute(self, work: Work, parameters: Mapping[str, Any]) -> int:
         """Run a statement that gives no rows; the number of rows it changed."""
@@ -77,7 +78,7 @@ class PreparedStatement(Generic[R]):
         statement = self._compiled
         values = {
             name: _native(value, document=name in statement.documents)
-            for name, value in {**statement.constants, **parameters}.items()
+            for name, value in parameters.items()
         }
         driver = await work.driver()
         cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=namedtuple_row)
@@ -88,6 +89,26 @@ class PreparedStatement(Generic[R]):
                 await work.lost()
             raise
         return cursor
+
+
+def _with_constants(compiled: SQLCompiler) -> str:
+    """The text, with the values that are no parameters written out.
+
+    The planner knows them then also in a plan for all parameters: which partial index holds, and
+    that a limit is one row.
+    """
+    names = {escaped: name for name, escaped in compiled.escaped_bind_names.items()}
+
+    def written(match: re.Match[str]) -> str:
+        bind = compiled.binds[names.get(match[1], match[1])]
+        if bind.required:
+            return match[0]
+        value = _native(bind.effective_value, document=False)
+        # SQLAlchemy gives the members of an enumeration no type.
+        kind = literal(value).type if isinstance(bind.type, NullType) else bind.type
+        return compiled.render_literal_value(value, kind)
+
+    return re.sub(r"%\(([^)]+)\)s", written, str(compiled))
 
 
 def _native(value: object, *, document: bool) -> object:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from typing_extensions import override
@@ -17,6 +18,10 @@ class Work(ABC):
 
     def __init__(self) -> None:
         self.now: datetime = utc_now()
+        self.answered: set[UUID] = set()
+        """Durable work whose end, or answer, is written here: requests that wait for it are
+        notified after the commit.
+        """
         self._moments = count()
 
     def next_moment(self) -> datetime:

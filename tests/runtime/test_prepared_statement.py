@@ -4,11 +4,12 @@ from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
-from sqlalchemy import bindparam, exc, func, literal, select, text
+from sqlalchemy import bindparam, exc, func, literal, null, select, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Integer
 
 from runtime.database import Database
+from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 from tests.support.watched import WatchedDatabase
 
@@ -26,6 +27,24 @@ async def test_rows_of_a_prepared_statement_have_names(database: WatchedDatabase
         assert [(row.n, row.k) for row in rows] == [(1, 7), (2, 7)]
         assert (await NUMBERS.first(work, {"numbers": [3]})).n == 3
         assert await NUMBERS.first(work, {"numbers": []}) is None
+
+
+async def test_constants_are_written_out_for_the_planner(database: WatchedDatabase) -> None:
+    """Quotes, percent signs and enumerations among them."""
+    series = func.generate_series(1, bindparam("last", type_=Integer)).table_valued("n")
+    statement = PreparedStatement(
+        select(
+            literal("it's 100 %").label("text"),
+            func.coalesce(null(), 4).label("four"),
+            literal(Family.DELIVERY).label("family"),
+        )
+        .select_from(series)
+        .limit(1)
+    )
+    assert "LIMIT 1" in statement._compiled.text
+    async with database.transaction() as work:
+        rows = await statement.rows(work, {"last": 3})
+    assert [tuple(row) for row in rows] == [("it's 100 %", 4, "delivery")]
 
 
 async def test_a_prepared_statement_reads_inside_the_transaction(database: WatchedDatabase) -> None:

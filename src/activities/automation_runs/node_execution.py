@@ -138,6 +138,8 @@ class NodeExecution:
             written = await gated_writes.complete_with_gate(
                 work, invocation.key, completion(result, inputs)
             )
+            if written and invocation.node.kind == NodeKind.RESPOND:
+                work.answered.add(invocation.key.run_id)
         if written:
             invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
             return success(invocation.node.kind, result.outcome, result.case_key)

@@ -100,6 +100,7 @@ class MountSyncs(Chunks):
         if place["recursive"]:
             below = await _below(work, job, connection, resource, None)
         mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
+        work.answered.add(job.id)
         job.progress["created"] = new
         root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
         if root is None:

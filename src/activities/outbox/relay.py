@@ -47,6 +47,8 @@ STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
 POLL_SECONDS = 1.0
 """The fallback when a notification was lost, and when a delivery is tried again."""
+TOGETHER_SECONDS = 0.05
+"""A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
@@ -66,6 +68,8 @@ class Relay:
         self._starts = starts
         self._limits = limits
         self._wake = asyncio.Event()
+        self._crowded = False
+        """The last claim left no room for another row."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
         self._last_line = BEFORE_ALL
@@ -98,7 +102,8 @@ class Relay:
             task = asyncio.create_task(self._deliver(row))
             self._under_way.add(task)
             task.add_done_callback(self._done)
-        if len(claimed) < room or len(self._under_way) >= self._limits.rows:
+        self._crowded = len(self._under_way) >= self._limits.rows
+        if len(claimed) < room or self._crowded:
             await self._wait()
 
     async def _wait(self) -> None:
@@ -113,7 +118,10 @@ class Relay:
         if not task.cancelled() and (error := task.exception()) is not None:
             # Its claim runs out, and it is claimed again.
             log.warning("an intent was left", error=type(error).__name__)
-        self._wake.set()
+        if self._crowded:
+            self._wake.set()
+        elif not self._under_way:
+            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""

@@ -1,4 +1,4 @@
-"""Answers that a durable job gives: the request commits, then reads our rows until they show it.
+"""Answers that a durable job gives: the request commits, then reads our rows when it has ended.
 
 An endpoint returns `request.deferred(poll, within=…)`; the pipeline waits, and holds no
 transaction between two reads.
@@ -11,16 +11,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from starlette.responses import Response
 
+from api.kernel.awaited_work import Wait
 from api.kernel.body import ClientGoneError
 from api.kernel.responses import Data
 from runtime.database import Database, UnitOfWork
 
 T = TypeVar("T")
-
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.05
-_SHARE_OF_WAIT = 0.05
-"""A pause may grow to this share of the time waited so far: long waits read seldom."""
 
 Poll: TypeAlias = Callable[[UnitOfWork, bool], Awaitable[T | None]]
 """Takes a reading and whether the time is over. Gives what stands under `data` or a Response, or
@@ -33,11 +29,16 @@ Then: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The answer `poll` finds after the commit, within so many seconds."""
+    """The answer `poll` finds after the commit, within so many seconds.
+
+    `is_fresh` says that this request has accepted the work: there is no answer at once.
+    """
 
     poll: Poll[Any]
     within: float
+    wait: Wait
     then: Then | None = None
+    is_fresh: bool = False
 
 
 async def wait_for_answer(
@@ -61,7 +62,8 @@ async def _answer(
 ) -> Data[Any] | Response:
     loop = asyncio.get_running_loop()
     started = loop.time()
-    pause = _FIRST_PAUSE
+    if deferred.is_fresh:
+        await deferred.wait.pause(0, deferred.within)
     while True:
         waited = loop.time() - started
         last = waited >= deferred.within
@@ -71,5 +73,4 @@ async def _answer(
             raise ClientGoneError
         if found is not None:
             return found if isinstance(found, Response) else Data(found)
-        await asyncio.sleep(min(pause, max(0, deferred.within - waited)))
-        pause = min(max(_LONGEST_PAUSE, waited * _SHARE_OF_WAIT), pause * 1.5)
+        await deferred.wait.pause(waited, deferred.within - waited)

@@ -9,6 +9,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
+from api.kernel.awaited_work import Wait
 from api.kernel.deferred import Deferred, Poll, Then
 from api.kernel.rate_limits import Quota
 from api.kernel.responses import Data
@@ -128,13 +129,23 @@ class ApiRequest(Request):
         """Set the actor, who belongs to the workspace."""
         self._actor = actor
 
-    def deferred(self, poll: Poll[T], *, within: float, then: Then | None = None) -> Data[T]:
+    def deferred(
+        self,
+        poll: Poll[T],
+        *,
+        within: float,
+        of: UUID | None = None,
+        then: Then | None = None,
+        is_fresh: bool = False,
+    ) -> Data[T]:
         """The value of an endpoint whose answer a job gives: `poll` finds it after the commit.
 
-        `within` is in seconds. `then` is done after the answer.
+        `within` is in seconds. The job is the one `of` this id, else that of `new_id`. `then` is
+        done after the answer. `is_fresh` as in `Deferred`.
         """
+        wait = Wait(self.services.awaited, of or self.new_id)
         # The pipeline replaces it by the answer; to its endpoint it stands for the answer.
-        return cast("Data[T]", Deferred(poll, within, then))
+        return cast("Data[T]", Deferred(poll, within, wait, then, is_fresh))
 
     def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""

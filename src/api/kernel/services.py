@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from api.kernel.awaited_work import AwaitedWork
 from api.kernel.connection_shares import ConnectionShares
 from api.kernel.event_streams import Streams
 from api.kernel.metrics import Metrics
@@ -18,7 +19,7 @@ from api.realtime.hub import Hub
 from api.realtime.presence import Presence
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
-from runtime.notifier import Notifier, listen_to_logs
+from runtime.notifier import ANSWER_CHANNEL, LOG_CHANNEL, Notifier, listen
 from runtime.object_store import ObjectStore
 from runtime.outbound_policy import OutboundPolicy
 from runtime.settings import Settings
@@ -39,6 +40,7 @@ class Services:
     outbound: OutboundPolicy
     streams: Streams = field(default_factory=Streams)
     metrics: Metrics = field(default_factory=Metrics)
+    awaited: AwaitedWork = field(default_factory=AwaitedWork)
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,6 +57,7 @@ async def notifications(services: Services) -> AsyncIterator[None]:
     notifier = Notifier(services.settings.database_url.get_secret_value())
     services.database.notify_workers = notifier.notify
     services.database.notify_readers = notifier.notify_readers
+    services.database.notify_waiters = notifier.notify_waiters
     task = asyncio.create_task(notifier.run(), name="notifier")
     try:
         yield
@@ -66,10 +69,16 @@ async def notifications(services: Services) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def feeds(services: Services) -> AsyncIterator[None]:
-    """Send to connected clients what happens in their workspaces."""
-    hub = services.hub
+    """Tell requests and connected clients of what other processes have committed."""
+    hub, awaited = services.hub, services.awaited
     url = libpq_url(services.settings.database_url.get_secret_value())
-    listening = listen_to_logs(url, hub.grown, hub.wake_all)
+
+    def on_connect() -> None:
+        hub.wake_all()
+        awaited.wake_all()
+
+    channels = {LOG_CHANNEL: hub.grown, ANSWER_CHANNEL: awaited.wake}
+    listening = listen(url, channels, on_connect)
     tasks = [
         asyncio.create_task(one)
         for one in (hub.run(), Presence(services.database, hub).run(), listening)

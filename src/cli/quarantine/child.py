@@ -66,6 +66,7 @@ async def _serve(settings: Settings, answers: Pipe) -> None:
     async with open_parts(settings, "workspace-quarantine") as parts, background(notifier.run()):
         parts.database.notify_workers = parts.starts.on_foreign_begin = notifier.notify
         parts.database.notify_readers = notifier.notify_readers
+        parts.database.notify_waiters = notifier.notify_waiters
         queues = registrations_of(parts).activities.values()
         activities = {_name(method): method for methods in queues for method in methods}
         steps.listen(lambda step: answers.write(messages.Step(step)))

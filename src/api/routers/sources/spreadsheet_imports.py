@@ -52,7 +52,7 @@ async def import_spreadsheet(
     async def poll(work: UnitOfWork, last: bool) -> SpreadsheetImportResult | None:
         return await queries.import_outcome(work, actor, import_id, last=last)
 
-    return request.deferred(poll, within=WAIT_SECONDS)
+    return request.deferred(poll, within=WAIT_SECONDS, of=import_id)
 
 
 @router.post(

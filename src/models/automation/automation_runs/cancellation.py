@@ -66,6 +66,7 @@ async def cancel_runs(
         of=_ClosedRun,
     )
     cancelled = sorted(row.id for row in rows)
+    work.answered.update(cancelled)
     await close_nodes(work, cancelled)
     await runs_ended(work, workspace_id, cancelled)
     started = [row.id for row in rows if _may_have_started(row)]

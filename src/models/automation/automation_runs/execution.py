@@ -116,6 +116,7 @@ async def finish(
     )
     if row is None:
         return False
+    work.answered.add(run_id)
     await close_nodes(work, [run_id])
     await end_effects.apply(work, row, node_id)
     return True
@@ -178,6 +179,7 @@ async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
     It is for runs that end alone (see `RunHeader`): nothing else follows.
     """
     parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
+    work.answered.add(run_id)
     return await _SUCCEED.execute(work, parameters) > 0
 
 
@@ -195,6 +197,7 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
         "now": work.now,
         "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
     }
+    work.answered.add(run.run_id)
     written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
     if written and run.concurrency_key is not None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)

@@ -16,9 +16,9 @@ from models.automation.secrets.queries import sealed_secret
 from models.automation.secrets.rules import secret_place
 from models.core.base import Id
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 
 class HookedVersion(RunnableVersion, Protocol):
@@ -82,7 +82,7 @@ _HOOK = PreparedStatement(
 )
 
 
-async def find_hook(work: UnitOfWork, token: str) -> Hook:
+async def find_hook(work: Work, token: str) -> Hook:
     """The webhook behind a token. Every reason for a refusal gives the same error.
 
     Raises NotFoundError unless a published, enabled automation with this trigger has the token.

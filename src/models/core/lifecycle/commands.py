@@ -155,7 +155,9 @@ async def finish(
         .values(**{kind.ended_column: work.now, **values})
         .returning(kind.table.c.id)
     )
-    return [row.id for row in await work.rows(statement)]
+    closed_ids = [row.id for row in await work.rows(statement)]
+    work.answered.update(closed_ids)
+    return closed_ids
 
 
 async def cancel_executions(

@@ -122,6 +122,7 @@ async def cancel_job(work: UnitOfWork, job: JobRow) -> None:
     this = JOBS.table.c.id == job.id, JOBS.table.c.status == JobStatus.QUEUED
     cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
     await work.execute(cancelled)
+    work.answered.add(job.id)
     family = Family(job.family)
     await lifecycle.cancel_executions(work, family, job.workspace_id, [job.id])
 

@@ -1,0 +1,151 @@
+"""The cost of a run: processor time of each process, statements and commits, against a floor.
+
+The floor is a bare workflow of three local activities and a committed INSERT behind a bare route.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+from rich.console import Console
+from temporalio.client import Client
+
+from bench.figures import Figure
+from bench.floor_workflows import ThreeLocalActivities, run_all
+from bench.graphs import THREE_QUICK
+from bench.platform import Platform
+from bench.processor import Spent, logged_statements, processor_time
+from bench.rounds import Rounds
+from bench.runs import in_parallel
+from bench.webhooks import call_hook, publish_hook
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.state import StateDir
+
+OWN = ("api", "worker", "postgres")
+"""Processes whose time is ours; Temporal's is the price of durability."""
+COUNTED = 40
+"""Runs while statements are counted, which makes them slower."""
+IDLE_SECONDS = 20.0
+IDLE_TARGET = 15.0
+"""Milliseconds a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    platform: Platform
+    client: Client
+    route: httpx2.AsyncClient
+    count: int
+
+    def groups(self) -> dict[str, int]:
+        """Process ids by name: the platform's, the floor's route, and this one."""
+        platform = {name: self.platform.pid(name) for name in (*OWN, "temporal")}
+        children = psutil.Process().children()
+        (route,) = (c.pid for c in children if "bench.floor_route:app" in c.cmdline())
+        return {**platform, "route": route, "bench": psutil.Process().pid}
+
+
+async def costs(
+    platform: Platform, client: Client, route: httpx2.AsyncClient, rounds: Rounds, count: int,
+    state: Path,
+) -> list[Figure]:  # fmt: skip
+    """Processor time of a run, answered at once and at its end; of an idle platform."""
+    bench = _Bench(platform, client, route, count)
+    immediate = Figure("processor time of a run vs floor", "ms", at_most=1.25)
+    wait = Figure("the same, answered at its end vs at once", "ms", at_most=1.15)
+    hooks = {
+        respond: await publish_hook(platform, THREE_QUICK, respond=respond)
+        for respond in ("immediate", "wait")
+    }
+    for hook in hooks.values():
+        await _called(bench, hook, 40)
+    for _ in rounds:
+        ours = await _spent(bench, "immediate", lambda: _called(bench, hooks["immediate"], count))
+        floor = await _floor(bench)
+        waited = await _spent(bench, "wait", lambda: _called(bench, hooks["wait"], count))
+        immediate.add(ours.of(*OWN) / count, floor)
+        wait.add(waited.of(*OWN) / count, ours.of(*OWN) / count)
+    for respond, hook in hooks.items():
+        await _count_statements(bench, respond, hook, state)
+    return [immediate, wait, await _idle(bench)]
+
+
+async def _called(bench: _Bench, hook: dict[str, Any], count: int) -> None:
+    """Call a webhook so often, and wait until its runs have ended."""
+
+    async def one() -> None:
+        (await call_hook(bench.platform, hook)).raise_for_status()
+
+    await in_parallel(count, one)
+    await bench.platform.settled()
+
+
+async def _spent(bench: _Bench, name: str, work: Callable[[], Awaitable[None]]) -> Spent:
+    """Processor time of `work`, printed for one run by process."""
+    started = time.perf_counter()
+    with processor_time(bench.groups()) as spent:
+        await work()
+    rate = bench.count / (time.perf_counter() - started)
+    each = " · ".join(f"{key} {ms / bench.count:.1f}" for key, ms in spent.milliseconds.items())
+    Console().print(f"  {name}: {each} ms a run, {rate:.0f} runs/s", highlight=False)
+    return spent
+
+
+async def _floor(bench: _Bench) -> float:
+    """Milliseconds of the floor: its worker, which lives in this process, and its route."""
+    client, count = bench.client, bench.count
+
+    async def insert() -> None:
+        answer = await bench.route.post("/rows", json={"body": {"triggerPayload": {}}})
+        answer.raise_for_status()
+
+    runs = await _spent(
+        bench, "bare workflows", lambda: run_all(client, ThreeLocalActivities, count, 20)
+    )
+    rows = await _spent(bench, "bare inserts", lambda: in_parallel(count, insert))
+    return (runs.of("bench") + rows.of("route", "postgres")) / count
+
+
+async def _count_statements(bench: _Bench, respond: str, hook: dict[str, Any], state: Path) -> None:
+    """Print statements and transactions of a run, those of an idle platform taken off."""
+    superuser = EmbeddedPostgres(StateDir(state)).url("postgres", "postgres")
+    log = StateDir(state).log("postgres")
+    seconds = time.perf_counter()
+    commits = await _commits(bench)
+    with logged_statements(superuser, log) as statements:
+        await _called(bench, hook, COUNTED)
+        await asyncio.sleep(2)
+        seconds = time.perf_counter() - seconds
+    commits = await _commits(bench) - commits
+    idle_commits = await _commits(bench)
+    with logged_statements(superuser, log) as idle:
+        await asyncio.sleep(seconds)
+    idle_commits = await _commits(bench) - idle_commits
+    each = (statements[0] - idle[0]) / COUNTED, (commits - idle_commits) / COUNTED
+    Console().print(f"  {respond}: {each[0]:.1f} statements, {each[1]:.1f} transactions a run")
+
+
+async def _commits(bench: _Bench) -> int:
+    query = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+    # Statistics reach the view when their backend has been idle for a second.
+    await asyncio.sleep(1.5)
+    row = await (await bench.platform.database.execute(query)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def _idle(bench: _Bench) -> Figure:
+    """All processes of a platform with nothing to do, in milliseconds a second."""
+    figure = Figure("idle platform vs 15 ms a second", "ms/s", at_most=1.0)
+    groups = {name: bench.platform.pid(name) for name in (*OWN, "temporal")}
+    with processor_time(groups) as spent:
+        await asyncio.sleep(IDLE_SECONDS)
+    each = {name: ms / IDLE_SECONDS for name, ms in spent.milliseconds.items()}
+    Console().print("  idle: " + " · ".join(f"{name} {ms:.1f}" for name, ms in each.items()))
+    figure.add(sum(each.values()), IDLE_TARGET)
+    return figure

@@ -1,0 +1,71 @@
+"""Processor time of processes, and statements of the database, while something happens."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import psycopg
+
+_STATEMENT = re.compile(rb"^[^\n]*LOG:  duration: [^\n]*(?:execute|statement)[^\n]*", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Spent:
+    """Processor milliseconds of each group of processes."""
+
+    milliseconds: dict[str, float] = field(default_factory=dict)
+
+    def of(self, *groups: str) -> float:
+        """The sum of some groups."""
+        return sum(self.milliseconds[group] for group in groups)
+
+
+@contextmanager
+def processor_time(groups: Mapping[str, int]) -> Iterator[Spent]:
+    """Measure processes by name, each with its children, while the block runs.
+
+    This process, of which the others are children, is measured without them.
+    """
+    before = {name: _milliseconds(pid) for name, pid in groups.items()}
+    spent = Spent()
+    yield spent
+    for name, pid in groups.items():
+        spent.milliseconds[name] = _milliseconds(pid) - before[name]
+
+
+def _milliseconds(pid: int) -> float:
+    parent = psutil.Process(pid)
+    children = [] if pid == os.getpid() else parent.children(recursive=True)
+    total = 0.0
+    for process in (parent, *children):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total * 1000
+
+
+@contextmanager
+def logged_statements(superuser: str, log: Path) -> Iterator[list[int]]:
+    """Count the statements that reach the server while the block runs: one number, at its end.
+
+    BEGIN, COMMIT and ROLLBACK are statements.
+    """
+    counts: list[int] = []
+    with psycopg.connect(superuser, autocommit=True) as connection:
+        start = log.stat().st_size
+        connection.execute("ALTER SYSTEM SET log_min_duration_statement = 0")
+        connection.execute("SELECT pg_reload_conf()")
+        try:
+            yield counts
+        finally:
+            connection.execute("ALTER SYSTEM RESET log_min_duration_statement")
+            connection.execute("SELECT pg_reload_conf()")
+    with log.open("rb") as lines:
+        lines.seek(start)
+        counts.append(len(_STATEMENT.findall(lines.read())))

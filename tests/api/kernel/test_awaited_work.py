@@ -1,0 +1,99 @@
+"""Requests that wait for durable work look at its row when they are notified, and else seldom."""
+
+import asyncio
+import time
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from api.kernel import awaited_work
+from api.kernel.awaited_work import AwaitedWork, Wait
+from runtime.database import Database
+from runtime.notifier import ANSWER_CHANNEL, Notifier, listen
+from tests.support.patience import eventually
+
+
+async def test_a_notification_ends_the_pause_of_whoever_waits_for_that_work() -> None:
+    awaited, work_id = AwaitedWork(), uuid4()
+    awaited.wake_all()
+    waits = [Wait(awaited, work_id) for _ in range(2)]
+    other = asyncio.create_task(Wait(awaited, uuid4()).pause(0, 30))
+    pauses = [asyncio.create_task(wait.pause(0, 30)) for wait in waits]
+    await asyncio.sleep(0)
+    awaited.wake(f"{uuid4()} {work_id}")
+    await asyncio.wait_for(asyncio.gather(*pauses), 0.5)
+    assert not other.done()
+    other.cancel()
+
+
+async def test_a_notification_before_the_pause_counts() -> None:
+    awaited, work_id = AwaitedWork(), uuid4()
+    awaited.wake_all()
+    wait = Wait(awaited, work_id)
+    awaited.wake(str(work_id))
+    await asyncio.wait_for(wait.pause(0, 30), 0.5)
+
+
+async def test_each_pause_waits_for_a_notification_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(awaited_work, "LOST_SECONDS", 0.2)
+    awaited, work_id = AwaitedWork(), uuid4()
+    awaited.wake_all()
+    wait = Wait(awaited, work_id)
+    awaited.wake(str(work_id))
+    await wait.pause(0, 30)
+    started = time.monotonic()
+    await wait.pause(0, 30)
+    assert time.monotonic() - started >= 0.19
+
+
+async def test_what_was_lost_while_nobody_listened_is_looked_for() -> None:
+    awaited = AwaitedWork()
+    wait = Wait(awaited, uuid4())
+    awaited.wake_all()
+    await asyncio.wait_for(wait.pause(60, 30), 0.5)
+
+
+async def test_work_that_nobody_waits_for_leaves_nothing() -> None:
+    awaited = AwaitedWork()
+    Wait(awaited, uuid4())
+    assert not awaited._ends
+
+
+async def _end_and_fail(database: Database) -> None:
+    async with database.transaction() as work:
+        work.answered.add(uuid4())
+        await work.execute(text("SELECT 1 / 0"))
+
+
+async def test_the_end_of_work_reaches_those_who_listen(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred and fifty ids take more than one notification."""
+    heard: set[str] = set()
+    listening = asyncio.Event()
+    channels = {ANSWER_CHANNEL: lambda ids: heard.update(ids.split())}
+    notifier = Notifier(database_url)
+    tasks = [
+        asyncio.create_task(listen(database_url, channels, listening.set)),
+        asyncio.create_task(notifier.run()),
+    ]
+    await asyncio.wait_for(listening.wait(), 10)
+    ended: list[UUID] = [uuid4() for _ in range(250)]
+    monkeypatch.setattr(database, "notify_waiters", notifier.notify_waiters)
+    async with database.transaction() as work:
+        work.answered.update(ended)
+    with pytest.raises(DBAPIError):
+        await _end_and_fail(database)
+
+    async def all_heard() -> bool:
+        return len(heard) >= 250
+
+    await eventually(all_heard, what="the ends of 250 pieces of work")
+    assert heard == {str(work_id) for work_id in ended}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
