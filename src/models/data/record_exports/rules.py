@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from models.core.filters.forms import ValueForm
 from models.core.values import moment
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import value_form
 from models.data.records.shapes import RecordDetail
@@ -99,7 +99,7 @@ def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
             return _plain(value)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: FieldValue) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -107,7 +107,7 @@ def _joined(texts: Iterable[str]) -> str | None:
     return ", ".join(texts) or None
 
 
-def _plain(value: Any) -> Cell:
+def _plain(value: FieldValue) -> Cell:
     """A scalar as it is, anything else as JSON."""
     if value is None or isinstance(value, str | int | float):
         return value

@@ -91,7 +91,7 @@ def _checked(fields: FieldSpecs, check: DataCheck, row: Row) -> tuple[Row, list[
     return made, [problem.path.removeprefix("data.") for problem in problems]
 
 
-def _is_total(value: Any) -> bool:
+def _is_total(value: object) -> bool:
     total = value.get("totalMs") if isinstance(value, dict) else None
     return isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**53
 

@@ -51,13 +51,13 @@ class FieldLeaves:
         except InvalidValueError as problem:
             raise FilterError((f"{path}.value", str(problem))) from problem
 
-    def _leaf(self, op: Op, field: FieldSpec, operand: Any, here: ZoneInfo) -> Leaf:
+    def _leaf(self, op: Op, field: FieldSpec, operand: object, here: ZoneInfo) -> Leaf:
         if isinstance(operand, list) and len(operand) > MAX_OPERANDS:
             raise InvalidValueError(f"must be a list of at most {MAX_OPERANDS} values")
         reader = operand_reader(field)
         return Leaf(field, read_condition(op, value_form(field), reader, operand, self.now, here))
 
-    def _field(self, key: Any, path: str) -> FieldSpec:
+    def _field(self, key: object, path: str) -> FieldSpec:
         field = self.fields.get(key) if isinstance(key, str) else None
         if field is None:
             raise FilterError((path, no_field(key, self.fields)))
@@ -87,7 +87,7 @@ def read_filter(
         raise ValidationError(str(error), details) from error
 
 
-def _operator(name: Any, field: FieldSpec, path: str) -> Op:
+def _operator(name: object, field: FieldSpec, path: str) -> Op:
     usable = OPERATORS[value_form(field)]
     if isinstance(name, str) and name in usable:
         return Op(name)

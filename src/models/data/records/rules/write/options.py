@@ -55,7 +55,7 @@ def may_grow(spec: FieldSpec | None) -> bool:
     return bool(spec.settings.get("allowCreate"))
 
 
-def _chosen(growing: "GrowingField | None", value: Any) -> Any:
+def _chosen(growing: "GrowingField | None", value: object) -> object:
     if growing is None:
         return value
     if isinstance(value, list):
@@ -72,7 +72,7 @@ class GrowingField:
         self.make_id = make_id
         self._keys = {option.name.casefold(): option.key for option in reversed(spec.options)}
 
-    def key_of(self, value: Any) -> Any:
+    def key_of(self, value: object) -> object:
         """The key of the option that a value names; what could be no name is given back."""
         if not isinstance(value, str) or value in self.spec.option_keys or not _is_name(value):
             return value
