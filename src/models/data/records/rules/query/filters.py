@@ -1,9 +1,8 @@
 """Filters whose leaves name fields: an operator of the field's kind, an operand of its type."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from models.core.filters.conditions import Condition
@@ -74,7 +73,7 @@ class FieldLeaves:
 
 
 def read_filter(
-    raw: Mapping[str, Any], fields: FieldSpecs, now: datetime, timezone: str | None = None
+    raw: object, fields: FieldSpecs, now: datetime, timezone: str | None = None
 ) -> RecordFilter:
     """The filter a client described; `timezone` serves leaves and fields that name none.
 
