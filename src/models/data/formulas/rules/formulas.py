@@ -48,7 +48,7 @@ _KEYWORDS = frozenset({"false", "in", "null", "true"})
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
 _EXACT = 2**53
-_TYPES: dict[ValueForm, Any] = {
+_TYPES: dict[ValueForm, Type] = {
     ValueForm.NUMBER: Type.NUMBER,
     ValueForm.BOOLEAN: Type.BOOLEAN,
     ValueForm.DAY: Type.MOMENT,
@@ -86,7 +86,7 @@ class _Input:
         return f"record.{_spelled(self.key)}"
 
     @property
-    def type(self) -> Any:
+    def type(self) -> Type:
         return _TYPES.get(self.form, Type.TEXT)
 
     def read(self, value: object) -> object:

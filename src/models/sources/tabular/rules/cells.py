@@ -3,6 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
+from pydantic import JsonValue
 from pydantic_core import to_json
 
 
@@ -51,7 +52,7 @@ def _number(value: float) -> Cell:
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
-def shown_cell(value: Cell) -> Any:
+def shown_cell(value: Cell) -> JsonValue:
     """The cell as JSON: days, moments and times by ISO 8601, a duration in milliseconds."""
     if isinstance(value, date | time):
         return value.isoformat()

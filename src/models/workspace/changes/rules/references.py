@@ -46,9 +46,9 @@ def refs_in(value: object) -> set[str]:
     return {name.partition(".")[0] for name in named_in(value)}
 
 
-def resolved(given: JsonObject, names: Names) -> JsonObject:
+def resolved(parameters: JsonObject, names: Names) -> JsonObject:
     """The input with ids in the place of references. Raises `ValidationError` for an unknown."""
-    return {key: _resolved(part, names) for key, part in given.items()}
+    return {key: _resolved(part, names) for key, part in parameters.items()}
 
 
 def _resolved(value: JsonValue, names: Names) -> JsonValue:
@@ -64,9 +64,9 @@ def _resolved(value: JsonValue, names: Names) -> JsonValue:
     return value
 
 
-def with_placeholders(given: JsonObject) -> JsonObject:
+def with_placeholders(parameters: JsonObject) -> JsonObject:
     """The input with some id in the place of every reference, so that its shape can be read."""
-    return {key: _placeholder(part) for key, part in given.items()}
+    return {key: _placeholder(part) for key, part in parameters.items()}
 
 
 def _placeholder(value: JsonValue) -> JsonValue:
