@@ -59,7 +59,7 @@ def named_ids(records: Sequence[RecordDetail], specs: Sequence[FieldSpec]) -> It
         if form in {ValueForm.USER, ValueForm.USERS, ValueForm.FILES}:
             for record in records:
                 value = _value(record, spec)
-                yield from value if isinstance(value, list) else [value] if value else ()
+                yield from _listed(value) if value else ()
 
 
 def row_of(record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
@@ -74,7 +74,7 @@ def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:
     return None if value is None else _shown(value, spec, legend)
 
 
-def _value(record: RecordDetail, spec: FieldSpec) -> Any:
+def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
     if spec.computed:
         return record.computed.get(spec.key)
     return (record.system if spec.system else record.data).get(spec.key)

@@ -29,7 +29,7 @@ Cell: TypeAlias = str | Typed | None
 _EXACT = 2**53
 
 
-def cell(value: Any) -> Cell:
+def cell(value: object) -> Cell:
     """The cell a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
@@ -45,7 +45,7 @@ def cell(value: Any) -> Cell:
         return value.date() if midnight else value
     if isinstance(value, list | dict):
         return value or None
-    return value  # type: ignore[no-any-return]  # the other types are cells already
+    return value  # type: ignore[return-value]  # the other types are cells already
 
 
 def _number(value: float) -> Cell:
