@@ -53,7 +53,7 @@ class QuarantineDeathError(Exception):
 class Quarantine(Protocol):
     """A process apart that executes an activity. Raises QuarantineDeathError when it ends."""
 
-    async def execute(self, call: ExecuteActivityInput) -> Any:
+    async def execute(self, call: ExecuteActivityInput) -> object:
         """Return or raise what the activity does there."""
         ...
 
@@ -105,7 +105,7 @@ class Suspects:
             except Exception:  # noqa: BLE001  # the database is away: its users say so
                 log.warning("suspects could not be read")
 
-    async def execute(self, call: ExecuteActivityInput, here: ActivityInboundInterceptor) -> Any:
+    async def execute(self, call: ExecuteActivityInput, here: ActivityInboundInterceptor) -> object:
         """Execute an activity, that of a suspect while no other suspect's begins."""
         info = activity.info()
         family, work_id = self._work_of(info.workflow_id or "")
@@ -146,7 +146,7 @@ class Suspects:
         else:
             self._unreported.difference_update(reported)
 
-    async def _apart(self, call: ExecuteActivityInput, family: WorkFamily[Any], id_: Id) -> Any:
+    async def _apart(self, call: ExecuteActivityInput, family: WorkFamily[Any], id_: Id) -> object:
         try:
             return await self._quarantine.execute(call)
         except QuarantineDeathError as death:

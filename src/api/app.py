@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Lifespan
 from typing_extensions import override
 
 from api.kernel.connection_shares import ConnectionShares
@@ -120,7 +120,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
     )
 
 
-def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
+def _lifespan(owns_database: bool, background: Sequence[Background]) -> Lifespan[WorkspaceApi]:
     @asynccontextmanager
     async def lifespan(app: WorkspaceApi) -> AsyncIterator[None]:
         services: Services = app.state.services

@@ -5,7 +5,7 @@ The router of webhooks calls it.
 
 import json
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from starlette.responses import Response
 
@@ -98,7 +98,7 @@ def _receipt(receipt: WebhookReceiptBody) -> Response:
     return _json(body, 200 if receipt.duplicate else 202)
 
 
-def _json(body: Any, status: int = 200) -> Response:
+def _json(body: object, status: int = 200) -> Response:
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return Response(content, status, media_type="application/json")
 

@@ -9,7 +9,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 _ESCAPE = re.compile(
@@ -91,9 +91,9 @@ class Redaction:
     def value(self, value: Value) -> Value:
         """The JSON value without secrets, in keys and numbers too."""
         joined = "\0".join(_texts(value))
-        return value if self.text(joined) == joined else self._without(value)
+        return value if self.text(joined) == joined else cast("Value", self._without(value))
 
-    def _without(self, value: Any) -> Any:
+    def _without(self, value: object) -> object:
         if isinstance(value, dict):
             return {self.text(key): self._without(item) for key, item in value.items()}
         if isinstance(value, list):

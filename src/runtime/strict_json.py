@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
+from pydantic import JsonValue
+
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53
 """The largest magnitude every JSON reader keeps exact (RFC 7493, 2.2)."""
@@ -46,14 +48,14 @@ class _FlawError(Exception):
         self.key = key
 
 
-def parse(body: bytes, *, largest: int = MAX_INTEGER) -> Any:
+def parse(body: bytes, *, largest: int = MAX_INTEGER) -> JsonValue:
     """The value of a JSON text, integers up to this magnitude; raises StrictJsonError."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise StrictJsonError("", "The body must be UTF-8 text.") from None
     try:
-        value = _decoders(largest).raising.decode(text)
+        value: JsonValue = _decoders(largest).raising.decode(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.") from None

@@ -1,7 +1,6 @@
 """The context that the bindings of a node read, by the scope it runs in (decisions C8, D3)."""
 
 from collections.abc import Collection
-from typing import Any
 
 from activities.automation_runs.open_loops import OpenLoop, read_config
 from activities.automation_runs.resume_urls import run_variable
@@ -36,7 +35,7 @@ async def binding_context(
     )
 
 
-async def _item(database: Database, run: OpenRun, scope_key: str) -> Any:
+async def _item(database: Database, run: OpenRun, scope_key: str) -> object:
     scope = run.item_scope(scope_key)
     if scope is None:
         return None

@@ -5,7 +5,6 @@ workflows of their own. What an iteration was given and what came of it is in Po
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from activities.automation_runs.binding_contexts import binding_context, open_loop
 from activities.automation_runs.calling_workflow import show_running
@@ -84,7 +83,7 @@ class LoopNodes:
 
         earlier = await self._retried(invocation, parameters)
 
-        async def body(node: GatedNode) -> Any:
+        async def body(node: GatedNode) -> loops.StoredLoop | None:
             if node.before.status is None:
                 await node_writes.start_node(
                     node.work, invocation.key, node.before, inputs=parameters, attempt=1

@@ -3,7 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 KEPT_BYTES = 64 * 1024 * 1024
 """As JSON; what is beyond is read again when needed."""
@@ -30,7 +30,7 @@ class LruCache(Generic[_Key, _Value]):
         self._entries.move_to_end(key)
         return entry[0]
 
-    def keep(self, key: _Key, value: _Value, weighed: Any) -> None:
+    def keep(self, key: _Key, value: _Value, weighed: object) -> None:
         """Keep a value whose size is that of `weighed` as JSON."""
         self.forget(key)
         size = ENTRY_BYTES + len(json.dumps(weighed))

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -230,7 +229,7 @@ class DataSourceRunActivities:
         await self._remove_pages(run)
         return run.status
 
-    async def _progress(self, run: SourceRunRow, **changed: Any) -> None:
+    async def _progress(self, run: SourceRunRow, **changed: object) -> None:
         async with self._database.transaction() as work:
             if not await staging.record_progress(work, run.id, **changed):
                 raise endings.RunOverError

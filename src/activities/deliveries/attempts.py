@@ -8,7 +8,7 @@ import structlog
 from temporalio import activity
 
 from activities.database_absence import awaiting_database
-from activities.deliveries.channels import Channel
+from activities.deliveries.channels import Channel, Parcel
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id
@@ -98,7 +98,7 @@ def _execution() -> int:
     return int(rest.partition("/")[2] or 0)
 
 
-async def _sent(channel: Channel[Any], parcel: Any) -> Answer:
+async def _sent(channel: Channel[Parcel], parcel: Parcel) -> Answer:
     try:
         return await channel.send(parcel)
     except OutboundError as error:

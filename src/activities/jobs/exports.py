@@ -5,7 +5,6 @@ import hashlib
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import to_json
 from typing_extensions import override
@@ -13,7 +12,7 @@ from typing_extensions import override
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
 from activities.open_transactions import keep_open
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.data.record_exports.commands import record_export
 from models.data.record_exports.queries import read_rows
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
@@ -81,7 +80,7 @@ class Exports(Chunks):
         _check_size(job, after["count"])
         return {**after, "parts": progress["parts"] + 1}
 
-    async def _write(self, work: UnitOfWork, job: JobRow, parts: int) -> Any:
+    async def _write(self, work: UnitOfWork, job: JobRow, parts: int) -> Id:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
             await keep_open(work, self._fetch(job, parts, source))

@@ -1,7 +1,6 @@
 """Jobs that ask a model: for the draft of a workspace, or for the operations of a run."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import ValidationError as ShapeError
 from typing_extensions import override
@@ -89,7 +88,7 @@ class ChangePlans(Chunks):
         return read_answer(answer)
 
 
-def read_answer(answer: Any) -> Sequence[Operation]:
+def read_answer(answer: object) -> Sequence[Operation]:
     """The operations of an answer; none when one of them is wrong."""
     listed = answer.get("operations") if isinstance(answer, dict) else None
     if not isinstance(listed, list) or len(listed) > MAX_OPERATIONS:

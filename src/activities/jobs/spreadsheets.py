@@ -53,7 +53,7 @@ def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> Non
     book.save(target)
 
 
-def _sheet_cell(cell: Cell, text: Any) -> Any:
+def _sheet_cell(cell: Cell, text: Any) -> object:
     if not isinstance(cell, str):
         return cell
     text.value = sheet_text(cell)

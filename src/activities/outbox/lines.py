@@ -1,11 +1,10 @@
 """The lines of the outbox, one for each intent of each family of each workspace, and their room."""
 
-from typing import Any
-
 from sqlalchemy import (
     ARRAY,
     CTE,
     Integer,
+    TableValuedAlias,
     Text,
     Uuid,
     bindparam,
@@ -73,7 +72,7 @@ def _started() -> CTE:
     )
 
 
-def _caps() -> Any:
+def _caps() -> TableValuedAlias:
     families, caps = (
         bindparam("families", type_=ARRAY(Text)),
         bindparam("caps", type_=ARRAY(Integer)),

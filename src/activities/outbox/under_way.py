@@ -10,6 +10,7 @@ from sqlalchemy import (
     CTE,
     CompoundSelect,
     Select,
+    Table,
     TextClause,
     Update,
     func,
@@ -62,7 +63,7 @@ def dispatching(claimed: CTE) -> list[Update]:
     return [_dispatching(kind.table, starts) for kind in _COUNTED]
 
 
-def _dispatching(table: Any, starts: Select[Any]) -> Update:
+def _dispatching(table: Table, starts: Select[Any]) -> Update:
     these = (
         select(table.c.id)
         .where(table.c.id.in_(starts), table.c.dispatched_at.is_(None))

@@ -206,7 +206,7 @@ class Adapter:
         raise NotImplementedError
 
 
-def listed(**values: Any) -> ProviderResource | None:
+def listed(**values: object) -> ProviderResource | None:
     """A resource from what a provider says of it, by the names of the wire; None when unusable.
 
     The name is made fit to be shown; a timestamp or a URL that is none is left out.

@@ -156,13 +156,13 @@ async def _pages(
         offsets.add(offset)
 
 
-def _cells(fields: Any) -> Row:
+def _cells(fields: object) -> Row:
     given = fields if isinstance(fields, dict) else {}
     cells = {str(name): _text(value) for name, value in given.items()}
     return {name: text for name, text in cells.items() if text}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A cell as text: several values stand beside each other, an object by its name."""
     match value:
         case None:

@@ -1,7 +1,7 @@
 """The adapter of GitHub (REST API 2022-11-28): repositories, their files and issues."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,6 +40,7 @@ from activities.providers.web import (
 )
 from activities.providers.whole_listings import FirstNames
 from activities.sources.links import linked
+from models.core.base import JsonObject
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,
@@ -190,7 +191,11 @@ class GithubAdapter(TokenAdapter):
 
 
 async def _paged(
-    web: Web, url: str, listing: Listing, made: Any, query: Mapping[str, str] | None = None
+    web: Web,
+    url: str,
+    listing: Listing,
+    made: Callable[[JsonObject], ProviderResource | None],
+    query: Mapping[str, str] | None = None,
 ) -> ResourcePage:
     """One page of a list; the cursor is the number of the next."""
     asked = {**(query or {}), "per_page": str(listing.limit), "page": listing.cursor or "1"}

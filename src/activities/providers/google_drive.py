@@ -209,7 +209,7 @@ class GoogleDriveAdapter(TokenAdapter):
         )
 
 
-def _reasons(payload: Any) -> list[str]:
+def _reasons(payload: object) -> list[str]:
     error = payload.get("error") if isinstance(payload, dict) else None
     errors = error.get("errors") if isinstance(error, dict) else None
     return [str(one.get("reason")) for one in objects(errors)]

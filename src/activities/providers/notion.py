@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import CONTENT, CSV, MARKDOWN, content_of
 from activities.providers.csv_rows import Row, csv_text, write_csv
 from activities.providers.web import Web, no_such_resource, objects, shown_text, text_of
+from models.core.base import JsonObject
 from models.sources.external_resources.rules.notion_markdown import notion_markdown
 from models.sources.external_resources.rules.notion_values import notion_row, title_of
 from models.sources.external_resources.rules.resources import (
@@ -141,7 +142,11 @@ async def _is_database(web: Web, external_id: str) -> bool:
     return True
 
 
-def _page(payload: Mapping[str, Any], listing: Listing, made: Any) -> ResourcePage:
+def _page(
+    payload: Mapping[str, Any],
+    listing: Listing,
+    made: Callable[[JsonObject], ProviderResource | None],
+) -> ResourcePage:
     found = [one for one in map(made, objects(payload.get("results"))) if one is not None]
     kept = [one for one in found if listing.external_type in (None, one.external_type)]
     more = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
@@ -207,7 +212,7 @@ async def _columns(web: Web, external_id: str) -> Sequence[str]:
     return sorted(known, key=lambda name: (_is_title(known[name]) is False, name))
 
 
-def _is_title(described: Any) -> bool:
+def _is_title(described: object) -> bool:
     return isinstance(described, dict) and described.get("type") == "title"
 
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import asyncssh
 from typing_extensions import override
@@ -172,7 +171,7 @@ async def _login(
 class _Session:
     """One open session; `base` is the directory that resources are below."""
 
-    def __init__(self, client: asyncssh.SFTPClient, base: Any) -> None:
+    def __init__(self, client: asyncssh.SFTPClient, base: bytes | str) -> None:
         self._client = client
         self._base = str(base).rstrip("/")
 
@@ -205,7 +204,7 @@ class _Session:
                 yield piece
 
 
-async def _read(file: Any) -> bytes:
+async def _read(file: asyncssh.SFTPClientFile) -> bytes:
     piece: bytes = await file.read(_PIECE)
     return piece
 

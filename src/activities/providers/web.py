@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
+
+from pydantic import JsonValue
 
 from activities.providers.adapter import (
     MAX_DOWNLOAD_BYTES,
@@ -35,6 +37,16 @@ DOWNLOAD_SECONDS = 600.0
 MAX_PAUSE = 5.0
 """Seconds that a provider can have a call wait; one that asks for more is asked later."""
 ATTEMPTS = 3
+
+
+class Question(TypedDict, total=False):
+    """The parts of a question beside its URL, as `Web.send` takes them."""
+
+    method: str
+    query: Mapping[str, str | Sequence[str]]
+    body: object
+    headers: Mapping[str, str]
+
 
 _UNREACHED: Mapping[type[OutboundError], ProblemKind] = {
     OutboundTimeoutError: ProblemKind.TIMEOUT,
@@ -92,7 +104,7 @@ class Web:
         *,
         method: str = "GET",
         query: Mapping[str, str | Sequence[str]] | None = None,
-        body: Any = None,
+        body: object = None,
         headers: Mapping[str, str] | None = None,
         max_bytes: int = MAX_LISTING_BYTES,
         accepted: Sequence[int] = (200,),
@@ -121,7 +133,7 @@ class Web:
         """The meaning of a refusal; a provider with words of its own says more."""
         return refusal_of(answer)
 
-    async def json(self, url: str, **options: Any) -> dict[str, Any]:
+    async def json(self, url: str, **options: Unpack[Question]) -> dict[str, Any]:
         """The object that is answered. Raises ProviderProblem."""
         answer = await self.send(url, **options)
         return object_of(answer)
@@ -154,7 +166,7 @@ class Web:
             await asyncio.to_thread(path.write_bytes, b"")
         return answer
 
-    async def text(self, url: str, **options: Any) -> str:
+    async def text(self, url: str, **options: Unpack[Question]) -> str:
         """Text that can be shown, at most MAX_READ_BYTES of it. Raises ProviderProblem."""
         answer = await self.send(url, max_bytes=MAX_READ_BYTES, **options)
         return shown_text(answer.text())
@@ -175,7 +187,7 @@ def _is_pause(problem: ProviderProblem) -> bool:
     return problem.retry_after is not None and problem.retry_after <= MAX_PAUSE
 
 
-def json_of(answer: OutboundResponse) -> Any:
+def json_of(answer: OutboundResponse) -> JsonValue:
     """The JSON value of an answer, whatever type it says it is; None when there is none."""
     try:
         return replace(answer, headers={"content-type": "application/json"}).json()
@@ -191,12 +203,12 @@ def object_of(answer: OutboundResponse) -> dict[str, Any]:
     return found
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: object) -> list[dict[str, Any]]:
     """The objects in a list of an answer; whatever else stands there is left out."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def text_of(value: Any) -> str | None:
+def text_of(value: object) -> str | None:
     """A text of an answer that is not empty, or None."""
     return value if isinstance(value, str) and value else None
 

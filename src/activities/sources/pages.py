@@ -58,7 +58,7 @@ def next_page(
     return None
 
 
-def _number(asked: JsonObject, param: Any) -> int:
+def _number(asked: JsonObject, param: object) -> int:
     try:
         return int(asked["query"][param])
     except (TypeError, ValueError):

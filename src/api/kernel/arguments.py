@@ -3,11 +3,13 @@
 from typing import Any
 from urllib.parse import parse_qsl
 
+from pydantic import JsonValue
 from pydantic import ValidationError as ShapeError
 
 from api.kernel.echoes import take_echoes
 from api.kernel.operation import Operation
 from models.content.files.rules import Content
+from models.core.base import JsonObject
 from models.core.problems import MAX_PROBLEMS, place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
@@ -94,14 +96,14 @@ def body_argument(
         raise refusal(details) from None
 
 
-def _nothing(raw: bytes) -> Any:
+def _nothing(raw: bytes) -> JsonObject:
     """An operation without a body takes none, or an object without keys."""
     if raw and _strict(raw) != {}:
         raise ValidationError.at("", "This operation takes no body.")
     return {}
 
 
-def _strict(raw: bytes) -> Any:
+def _strict(raw: bytes) -> JsonValue:
     try:
         return parse(raw)
     except StrictJsonError as error:

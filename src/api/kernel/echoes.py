@@ -13,7 +13,7 @@ from api.kernel.responses import Data
 from runtime.errors import ValidationError
 
 
-def take_echoes(operation: Operation, raw: bytes, value: Any) -> tuple[bytes, dict[str, Any]]:
+def take_echoes(operation: Operation, raw: bytes, value: object) -> tuple[bytes, dict[str, Any]]:
     """The body without what it repeats, and that; `value` is the JSON of the body."""
     if not operation.echoes or not isinstance(value, dict):
         return raw, {}

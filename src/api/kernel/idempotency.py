@@ -6,7 +6,6 @@ The pipeline runs an endpoint through `once`, and stores the answer of a job by 
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from starlette.responses import Response
 
@@ -22,7 +21,7 @@ from runtime.errors import PlatformError
 
 async def once(
     request: ApiRequest,
-    value: Any,
+    value: object,
     perform: Callable[[], Awaitable[Response | Deferred]],
     *,
     joins: bool,

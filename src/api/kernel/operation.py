@@ -155,7 +155,7 @@ def _echoes(
     return frozenset({"id", *({"kind"} & answered.model_fields.keys())} - known)
 
 
-def _result(endpoint: Endpoint, annotation: Any) -> TypeAdapter[Any] | None:
+def _result(endpoint: Endpoint, annotation: object) -> TypeAdapter[Any] | None:
     """The serializer of what stands under `data`; None for an endpoint that answers bytes."""
     if inspect.isclass(annotation) and issubclass(annotation, Response):
         return None

@@ -17,7 +17,7 @@ from runtime.ids import parse_id
 _COUNT = re.compile(r"0*([1-9][0-9]*)")
 
 
-def _limit(value: Any) -> Any:
+def _limit(value: object) -> object:
     if not isinstance(value, str):
         return value
     count = _COUNT.fullmatch(value)
@@ -27,7 +27,7 @@ def _limit(value: Any) -> Any:
     return min(int(count[1][:9]), MAX_LIMIT)
 
 
-def _flag(value: Any) -> Any:
+def _flag(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in {"true", "false"}:
@@ -35,7 +35,7 @@ def _flag(value: Any) -> Any:
     return value == "true"
 
 
-def _id(value: Any) -> Any:
+def _id(value: object) -> object:
     if not isinstance(value, str):
         return value
     parsed = parse_id(value)

@@ -7,7 +7,7 @@ from api.kernel.operation import Operation
 from runtime.errors import ConflictingMutationError, InProgressError, PlatformError
 
 
-def _header(description: str, kind: str = "string", **options: Any) -> dict[str, Any]:
+def _header(description: str, kind: str = "string", **options: object) -> dict[str, Any]:
     return {"description": description, "schema": {"type": kind}, **options}
 
 

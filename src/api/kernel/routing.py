@@ -12,7 +12,7 @@ FastAPI makes the OpenAPI document from these declarations; `dispatch` and `pipe
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Required, TypedDict, TypeVar, Unpack
 
 from fastapi.routing import APIRoute
 
@@ -88,6 +88,18 @@ class Route(APIRoute):
         self.openapi_extra = documented_request(self.operation)
 
 
+class Options(TypedDict, total=False):
+    """The options of `Router.add`."""
+
+    access: Required[Access]
+    errors: Sequence[type[PlatformError]]
+    status_code: int
+    batch: bool
+    media_type: str
+    statuses: Sequence[int]
+    documented: bool
+
+
 class Router:
     """The operations of one noun, in the order in which paths are tried."""
 
@@ -95,27 +107,27 @@ class Router:
         self.tags = tuple(tags)
         self.routes: list[Route] = []
 
-    def get(self, path: str, **options: Any) -> Callable[[E], E]:
+    def get(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a GET; options as for `add`."""
         return self._declaring("GET", path, **options)
 
-    def head(self, path: str, **options: Any) -> Callable[[E], E]:
+    def head(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a HEAD; options as for `add`."""
         return self._declaring("HEAD", path, **options)
 
-    def post(self, path: str, **options: Any) -> Callable[[E], E]:
+    def post(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a POST; options as for `add`."""
         return self._declaring("POST", path, **options)
 
-    def put(self, path: str, **options: Any) -> Callable[[E], E]:
+    def put(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a PUT; options as for `add`."""
         return self._declaring("PUT", path, **options)
 
-    def patch(self, path: str, **options: Any) -> Callable[[E], E]:
+    def patch(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a PATCH; options as for `add`."""
         return self._declaring("PATCH", path, **options)
 
-    def delete(self, path: str, **options: Any) -> Callable[[E], E]:
+    def delete(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         """Declare a DELETE; options as for `add`."""
         return self._declaring("DELETE", path, **options)
 
@@ -155,7 +167,7 @@ class Router:
         )
         self.routes.append(route)
 
-    def _declaring(self, method: str, path: str, **options: Any) -> Callable[[E], E]:
+    def _declaring(self, method: str, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
         def declaring(endpoint: E) -> E:
             self.add(method, path, endpoint, **options)
             return endpoint

@@ -145,7 +145,7 @@ class _PublishedKeys:
             return response.text
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     """A claim that is a text PostgreSQL can store and index, else None."""
     if not isinstance(value, str) or not 0 < len(value) <= 320 or "\x00" in value:
         return None

@@ -80,12 +80,16 @@ def _without_null(schema: Schema) -> Schema:
     return {**options[0], **rest} if len(options) == 1 else {"anyOf": options, **rest}
 
 
-def _renamed(node: Any, renamed: Callable[[str], str]) -> Any:
+def _renamed(schema: Schema, renamed: Callable[[str], str]) -> Schema:
     """The same with references, and the targets of discriminators, to the renamed components."""
+    return {key: _renamed_part(part, renamed) for key, part in schema.items()}
+
+
+def _renamed_part(node: object, renamed: Callable[[str], str]) -> object:
     if isinstance(node, list):
-        return [_renamed(one, renamed) for one in node]
+        return [_renamed_part(one, renamed) for one in node]
     if isinstance(node, dict):
-        return {key: _renamed(one, renamed) for key, one in node.items()}
+        return _renamed(node, renamed)
     if isinstance(node, str) and node.startswith(PREFIX):
         return PREFIX + renamed(node.removeprefix(PREFIX))
     return node

@@ -85,7 +85,7 @@ def _referring(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
     return {"anyOf": [schema, ref("Referring")]} if holds_ids else schema
 
 
-def _holds_id(part: Any) -> bool:
+def _holds_id(part: object) -> bool:
     if isinstance(part, list):
         return any(_holds_id(one) for one in part)
     if not isinstance(part, dict):

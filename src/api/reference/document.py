@@ -35,7 +35,7 @@ from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.workspace.starters.shapes import LoosePlan
 
-_PLAIN = (
+_PLAIN: tuple[type[BaseModel], ...] = (
     Graph,
     Manifest,
     RecordQuery,
@@ -130,7 +130,7 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
-def _named(models: Any) -> dict[str, type[BaseModel]]:
+def _named(models: Iterable[type[BaseModel]]) -> dict[str, type[BaseModel]]:
     return {model.__name__: model for model in models}
 
 

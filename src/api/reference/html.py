@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from api.reference.entries import Entry, Section, Table
 from api.reference.guides.steps import Step
@@ -155,7 +154,7 @@ def _step(step: Step) -> str:
 _BY = {"nobody": "anybody, without a key", "administrator": "a platform administrator"}
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     text = escape(json.dumps(value, indent=2, ensure_ascii=False))
     return f"<pre>{_JSON.sub(_coloured, text)}</pre>"
 
@@ -187,7 +186,7 @@ def _rows(table: Table, schemas: Mapping[str, Schema]) -> Iterator[str]:
         )
 
 
-def _default(value: Any) -> str:
+def _default(value: object) -> str:
     return escape(json.dumps(value, ensure_ascii=False))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_pascal
 
 from api.reference.kinds import ByKind
@@ -14,7 +15,7 @@ from models.sources.mounts.shapes import CreateMount
 from models.workspace.targets.commands.factories import OWNED, WITH_CONTENT
 from models.workspace.targets.shapes import FileItemConfig
 
-CONFIGS = {
+CONFIGS: Mapping[ItemKind, type[BaseModel]] = {
     ItemKind.VIEW: ItemViewConfig,
     ItemKind.FORM: CreateForm,
     ItemKind.FILE: FileItemConfig,

@@ -39,7 +39,7 @@ def describe(types: Mapping[str, Any]) -> dict[str, Schema]:
     return {name: {**schema, "title": name} for name, schema in schemas.items()}
 
 
-def references(node: Any) -> Iterator[str]:
+def references(node: object) -> Iterator[str]:
     """The names of the components that a schema refers to itself."""
     if isinstance(node, list):
         for part in node:
@@ -66,15 +66,11 @@ def reached(schemas: Mapping[str, Schema], roots: Iterator[str]) -> set[str]:
     return names
 
 
-def resolved(node: Any, schemas: Mapping[str, Schema]) -> Any:
+def resolved(node: Schema, schemas: Mapping[str, Schema]) -> Schema:
     """The document with `documented_as` as references, and without titles of single keys.
 
     Raises KeyError for a component that is not there.
     """
-    if isinstance(node, list):
-        return [resolved(value, schemas) for value in node]
-    if not isinstance(node, dict):
-        return node
     if REFERENCE in node:
         name = node[REFERENCE]
         if name not in schemas:
@@ -86,10 +82,16 @@ def resolved(node: Any, schemas: Mapping[str, Schema]) -> Any:
         if key in {"examples", "default", "example"}
         else {name: resolved(untitled(part), schemas) for name, part in value.items()}
         if key == "properties"
-        else resolved(value, schemas)
+        else _resolved_part(value, schemas)
         for key, value in node.items()
         if (key, value) != ("default", None)
     }
+
+
+def _resolved_part(part: object, schemas: Mapping[str, Schema]) -> object:
+    if isinstance(part, list):
+        return [_resolved_part(one, schemas) for one in part]
+    return resolved(part, schemas) if isinstance(part, dict) else part
 
 
 def untitled(schema: Schema) -> Schema:

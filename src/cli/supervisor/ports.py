@@ -3,9 +3,9 @@
 import socket
 from collections.abc import Collection
 from secrets import SystemRandom
-from typing import Any
 
 import typer
+from typer.models import OptionInfo
 
 from cli.supervisor.errors import StartError
 
@@ -15,9 +15,10 @@ _BELOW_EPHEMERAL = range(20_000, 32_768)
 """No outgoing connection is given one of them: a free one stays free until a server listens."""
 
 
-def port_option(name: str, text: str, envvar: str | None = None) -> Any:
+def port_option(name: str, text: str, envvar: str | None = None) -> OptionInfo:
     """An option of the command line that takes a port."""
-    return typer.Option(name, parser=_port, metavar="PORT", envvar=envvar, help=text)
+    option: OptionInfo = typer.Option(name, parser=_port, metavar="PORT", envvar=envvar, help=text)
+    return option
 
 
 def _port(text: str) -> int:

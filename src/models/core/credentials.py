@@ -17,7 +17,7 @@ Place = tuple[str | int, ...]
 
 Value = TypeVar("Value")
 
-Literals = Callable[[Any], Iterable[tuple[Place, Any]]]
+Literals = Callable[[object], Iterable[tuple[Place, object]]]
 """Gives the parts that are written out in a value, and their places in it: the value itself, or
 less of one that only names it."""
 
@@ -63,7 +63,7 @@ def is_credential(name: str) -> bool:
     return not _SECRET.isdisjoint(words) and before.get("token") not in _PAGING
 
 
-def as_it_is(value: object) -> Iterator[tuple[Place, Any]]:
+def as_it_is(value: object) -> Iterator[tuple[Place, object]]:
     """A value that says itself."""
     if value is not None:
         yield (), value

@@ -1,6 +1,6 @@
 """Run the migrations over the connection of the runner, in one transaction."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from alembic import context
 from sqlmodel.sql.sqltypes import AutoString
@@ -9,7 +9,7 @@ from models.migrations.runner import LOCK
 from models.tables import metadata
 
 
-def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
+def render_item(kind: str, item: object, _context: object) -> str | Literal[False]:
     """SQLModel's string type is written as the plain one it is, so migrations do without it."""
     return "sa.String()" if kind == "type" and isinstance(item, AutoString) else False
 

@@ -8,6 +8,8 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
+from pydantic import JsonValue
+
 from runtime.clock import utc_now
 from runtime.outbound.errors import InvalidBodyError
 
@@ -98,7 +100,7 @@ class OutboundResponse:
         except (LookupError, UnicodeError):
             return self.body.decode("utf-8", errors="replace")
 
-    def json(self) -> Any:
+    def json(self) -> JsonValue:
         """The body as a JSON value: parsed when its type is JSON, text otherwise, None when empty.
 
         Raises InvalidBodyError when the type is JSON and the body is not (RFC 8259: no NaN), or
@@ -109,11 +111,12 @@ class OutboundResponse:
         if not self.is_json:
             return self.text()
         try:
-            return json.loads(self.body, parse_constant=_refuse, parse_float=_finite)
+            value: JsonValue = json.loads(self.body, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             raise InvalidBodyError(
                 f"The answer says it is {self.content_type}, but its body is not valid JSON."
             ) from None
+        return value
 
 
 def _refuse(constant: str) -> NoReturn:

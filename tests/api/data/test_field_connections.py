@@ -149,6 +149,7 @@ async def test_several_are_not_made_one(client: Client, pair: tuple[Any, Any]) -
     [
         ("field", "price", "gone"),
         ("field", "title", 5),
+        ("field", "price", ["price"]),
         ("record", "databaseId", "size"),
         ("expression", "record.price > 1.0", "1 +"),
         ("literal", {"any": [1]}, None),

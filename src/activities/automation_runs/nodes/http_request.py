@@ -1,6 +1,6 @@
 """The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
 
-from typing import Any
+from pydantic import JsonValue
 
 from activities.automation_runs.nodes.invocation import NodeResult
 from models.automation.automation_runs.errors import NodeError
@@ -58,7 +58,7 @@ async def http_request(
     )
 
 
-def storable(value: Any, depth: int = 0) -> Any:
+def storable(value: JsonValue, depth: int = 0) -> JsonValue:
     """A JSON value as PostgreSQL keeps it: NUL and lone surrogates replaced by U+FFFD.
 
     Raises NodeError for one that nests deeper than a binding can read.
@@ -66,13 +66,17 @@ def storable(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise NodeError("invalid_body", f"The answer is nested deeper than {MAX_DEPTH} levels.")
     if isinstance(value, str):
-        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return whole.replace("\x00", "\ufffd")
+        return _storable_text(value)
     if isinstance(value, list):
         return [storable(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {storable(key): storable(item, depth + 1) for key, item in value.items()}
+        return {_storable_text(key): storable(item, depth + 1) for key, item in value.items()}
     return value
+
+
+def _storable_text(text: str) -> str:
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\x00", "\ufffd")
 
 
 def unexpected(response: OutboundResponse) -> NodeError:
@@ -91,7 +95,7 @@ def _excerpt(response: OutboundResponse) -> str:
     """The beginning of a response body, if it is text."""
     if not (response.is_json or response.content_type == "text/plain"):
         return ""
-    words = " ".join(storable(response.text()[:QUOTED_CHARACTERS]).split())
+    words = " ".join(_storable_text(response.text()[:QUOTED_CHARACTERS]).split())
     return "" if words in _NOTHING else words
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pydantic
 
@@ -142,7 +141,7 @@ def without_credentials(parameters: JsonObject) -> JsonObject:
     return shown
 
 
-def _unmarked(value: Any) -> Iterator[tuple[Place, Any]]:
+def _unmarked(value: object) -> Iterator[tuple[Place, object]]:
     """The value written out in a parameter: a mark only names a secret."""
     if not isinstance(value, SecretMark):
         yield from as_it_is(value)

@@ -138,7 +138,7 @@ def _payload(push: Push) -> bytes:
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(text: object) -> bytes:
     raw = base64url.decode(text.rstrip("=")) if isinstance(text, str) else None
     if raw is None:
         raise ValueError("no base64url")

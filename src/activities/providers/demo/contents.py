@@ -129,7 +129,7 @@ def csv_bytes(rows: Sequence[Sequence[str]], edition: int) -> bytes:
     return "".join(",".join(row) + "\r\n" for row in table(rows, edition)).encode()
 
 
-def json_bytes(value: Any) -> bytes:
+def json_bytes(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import from_json
 
@@ -12,6 +12,7 @@ from activities.sources.databases import process
 from activities.sources.databases.query import DatabaseQuery
 from activities.sources.processes import context
 from activities.sources.requests import problem_of
+from models.core.base import JsonObject
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -51,23 +52,24 @@ async def fetch_rows(
     raise SourceProblem(ErrorKind(answer["kind"]), answer["message"], final=answer["final"])
 
 
-async def _answer(connection: Connection, seconds: float) -> Any:
+async def _answer(connection: Connection, seconds: float) -> JsonObject:
     """The answer of the process. It needs no thread to wait, for a query takes minutes."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(connection.fileno(), ready.set)
     try:
         async with asyncio.timeout(seconds):
             await ready.wait()
-        return from_json(connection.recv_bytes())
+        answer: JsonObject = from_json(connection.recv_bytes())
     except TimeoutError:
         raise SourceProblem(
             ErrorKind.TIMEOUT, "The database takes too long to give its rows.", final=True
         ) from None
     finally:
         loop.remove_reader(connection.fileno())
+    return answer
 
 
-def _end(asking: Any) -> None:
+def _end(asking: BaseProcess) -> None:
     asking.join(CANCEL_SECONDS)
     if asking.is_alive():
         asking.kill()

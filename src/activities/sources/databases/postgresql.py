@@ -6,11 +6,13 @@ and writes in WITH are refused by the server's own grammar.
 
 import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import Buffer
 from psycopg.types import datetime as moments
 from typing_extensions import override
 
@@ -136,7 +138,7 @@ class _Interval(moments.IntervalLoader):
 _LOADERS = {"date": _Day, "timestamp": _Moment, "timestamptz": _MomentOfZone, "interval": _Interval}
 
 
-def _loaded(load: Any, data: Any) -> Any:
+def _loaded(load: Callable[[Buffer], object], data: Buffer) -> Any:
     """The value; one that Python has no type for, such as infinity, as its text."""
     try:
         return load(data)

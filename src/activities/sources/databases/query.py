@@ -1,6 +1,6 @@
 """The query that every database is asked, and the form in which its rows are written down."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -72,7 +72,7 @@ def refuse_size(limit: str) -> NoReturn:
     raise SourceProblem(ErrorKind.TOO_LARGE, f"The query gives more than {limit}. Ask for less.")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, timedelta):
         hours, rest = divmod(round(value.total_seconds()), 3_600)
         return f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def batches(fetch: Any) -> Iterator[Any]:
+def batches(fetch: Callable[[int], Sequence[Any]]) -> Iterator[Any]:
     """The rows of a cursor, whose `fetchmany` is given."""
     while rows := fetch(BATCH):
         yield from rows

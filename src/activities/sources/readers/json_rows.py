@@ -6,6 +6,7 @@ from json import detect_encoding
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
 from pydantic_core import from_json
 
 from activities.sources.readers.table import (
@@ -70,7 +71,7 @@ def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[st
     return count, [name for name in columns if name not in missing]
 
 
-def _whole(page: Path, options: ReadOptions) -> Any:
+def _whole(page: Path, options: ReadOptions) -> JsonValue:
     content = page.read_bytes()
     if not content.strip():
         refuse("The file is empty.")
@@ -83,7 +84,7 @@ def _whole(page: Path, options: ReadOptions) -> Any:
     return _parsed(_decoded(content, encoding, "The file"))
 
 
-def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
+def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
     """The rows in a JSON value and where they are: at the path, else the first list of objects.
 
     Raises SourceProblem.
@@ -102,14 +103,14 @@ def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
     return rows, json_path
 
 
-def _names_a_list(value: Any, json_path: str) -> bool:
+def _names_a_list(value: object, json_path: str) -> bool:
     """True when the path names an empty list."""
     if not json_path.endswith("[*]"):
         return False
     return matches(read_query(json_path[:-3]), value, _MAX_VISITED) == [[]]
 
 
-def _first_list(value: Any) -> tuple[list[Any], str]:
+def _first_list(value: object) -> tuple[list[Any], str]:
     """The first list of objects, breadth first; a lone object is one row."""
     level: list[tuple[str, Any]] = [("$", value)]
     seen = 0
@@ -152,7 +153,7 @@ def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table
     return Table(headers_of(names, len(names)), lambda: bounded(rows()), json_path=json_path)
 
 
-def flattened(row: Any) -> Mapping[str, Cell]:
+def flattened(row: object) -> Mapping[str, Cell]:
     """The cells of a row by column; a row that is no object has the one column `value`."""
     if not isinstance(row, dict):
         return {"value": cell(row)}
@@ -189,12 +190,13 @@ def _decoded(content: bytes, encoding: str, what: str) -> str:
         refuse(f"{what} is not written in {encoding}. JSON is written in UTF-8.")
 
 
-def _parsed(content: bytes | str, what: str = "The file") -> Any:
+def _parsed(content: bytes | str, what: str = "The file") -> JsonValue:
     """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
     try:
         if isinstance(content, str):
-            return from_json(content.removeprefix(_MARK), allow_inf_nan=False)
-        return from_json(content.removeprefix(_MARK.encode()), allow_inf_nan=False)
+            value: JsonValue = from_json(content.removeprefix(_MARK), allow_inf_nan=False)
+        else:
+            value = from_json(content.removeprefix(_MARK.encode()), allow_inf_nan=False)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
@@ -205,3 +207,4 @@ def _parsed(content: bytes | str, what: str = "The file") -> Any:
         if isinstance(error, Exception):
             raise
         raise MemoryError from None
+    return value

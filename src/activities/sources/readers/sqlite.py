@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from activities.sources.readers.table import Row, Table, bounded, headers_of, refuse
 from models.sources.tabular.rules.cells import Cell, cell
@@ -57,7 +57,7 @@ def read_sqlite(path: Path, options: ReadOptions) -> Table:
     return Table(headers, lambda: bounded(rows()))
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: object) -> Cell:
     return cell(value.hex() if isinstance(value, bytes) else value)
 
 
@@ -85,7 +85,7 @@ def _confine(connection: sqlite3.Connection) -> None:
     connection.set_authorizer(_authorize)
 
 
-def _authorize(action: int, _first: Any, second: Any, *_where: Any) -> int:
+def _authorize(action: int, _first: object, second: object, *_where: object) -> int:
     function = action == sqlite3.SQLITE_FUNCTION and str(second).lower()
     if action not in _ALLOWED or function in _REFUSED_FUNCTIONS:
         return sqlite3.SQLITE_DENY

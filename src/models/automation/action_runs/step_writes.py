@@ -62,7 +62,7 @@ async def fail_step(
 
 
 async def _write(
-    work: UnitOfWork, run_id: Id, step_id: str, status: StepStatus, **values: Any
+    work: UnitOfWork, run_id: Id, step_id: str, status: StepStatus, **values: object
 ) -> None:
     if status is not StepStatus.SKIPPED:
         values["started_at"] = func.coalesce(action_step.c.started_at, work.now)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Integer,
+    Select,
     Text,
     Uuid,
     and_,
@@ -224,7 +225,7 @@ async def collected(work: UnitOfWork, key: NodeKey, node_id: str) -> dict[int, J
     return {int(row.scope_key[start:]): row.output for row in rows}
 
 
-def _outputs(key: NodeKey, node_id: str, *columns: ColumnElement[Any]) -> Any:
+def _outputs(key: NodeKey, node_id: str, *columns: ColumnElement[Any]) -> Select[Any]:
     succeeded = _node.status == NodeStatus.SUCCEEDED
     return select(*columns).where(*_inside(key), _node.node_id == node_id, succeeded)
 
@@ -251,7 +252,7 @@ def _identity(key: NodeKey) -> JsonObject:
     }
 
 
-async def _change(work: UnitOfWork, key: NodeKey, origin: NodeStatus, **values: Any) -> None:
+async def _change(work: UnitOfWork, key: NodeKey, origin: NodeStatus, **values: object) -> None:
     await work.execute(
         change(node_run)
         .where(

@@ -7,7 +7,6 @@ automations call each other in a loop; PostgreSQL then aborts one of them, and i
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import (
     ARRAY,
@@ -50,7 +49,7 @@ WAITS = and_(_OF_KEY, _run.admitted_at.is_(None))
 """The runs of a key that wait for one."""
 
 
-def _lock_number(automation_id: Any, key: Any) -> ColumnElement[int]:
+def _lock_number(automation_id: ColumnElement[Id], key: ColumnElement[str]) -> ColumnElement[int]:
     return func.hashtextextended(func.concat(cast(automation_id, Text), "/", key), 0)
 
 

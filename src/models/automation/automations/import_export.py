@@ -5,9 +5,9 @@ References keep their ids; who imports it maps them to ids of the new workspace.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 from sqlalchemy import or_, select
 
 from models.automation.automations import versions
@@ -125,7 +125,7 @@ async def import_automation(
         return await create_automation(work, actor, keys, read_part(CreateAutomation, values, ""))
 
 
-def mapped(value: Any, mapping: Mapping[str, str]) -> Any:
+def mapped(value: JsonValue, mapping: Mapping[str, str]) -> JsonValue:
     """A JSON value with every string that is an old id replaced by the new id."""
     if isinstance(value, str):
         return mapping.get(value.lower(), value)

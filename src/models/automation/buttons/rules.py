@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
@@ -51,7 +53,7 @@ def read_button(key: str, spec: FieldSpec | None) -> Button:
     return Button(parsed, bindings)
 
 
-def _bound(name: str, binding: Any, pressed: Pressed) -> Any:
+def _bound(name: str, binding: object, pressed: Pressed) -> object:
     known = binding if isinstance(binding, dict) else {}
     kind, value = known.get("type"), known.get("value")
     if kind == "literal":
@@ -67,7 +69,7 @@ def _bound(name: str, binding: Any, pressed: Pressed) -> Any:
     raise ValidationError(f"The binding of {name[:64]} cannot be read; save the button again.")
 
 
-def _evaluated(name: str, text: str, pressed: Pressed) -> Any:
+def _evaluated(name: str, text: str, pressed: Pressed) -> JsonValue:
     variables = {"record": {**pressed.facts, **pressed.values}}
     try:
         return compile_expression(text).evaluate(variables)

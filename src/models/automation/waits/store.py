@@ -66,7 +66,7 @@ async def find_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     return await work.first(select(run_wait).where(*_this(key)), of=RunWait)
 
 
-async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
+async def insert_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
     """Insert the wait of a node that waits, or will. Raises NodeWrittenError when it has one."""
     row = {"terms": {}, "responses": [], **values}
     values = {
@@ -83,7 +83,7 @@ async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
         raise NodeWrittenError
 
 
-async def update_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
+async def update_wait(work: UnitOfWork, key: NodeKey, **values: object) -> None:
     """Change a wait whose lock is held."""
     await work.execute(update(run_wait).where(*_this(key)).values(**values))
 

@@ -75,7 +75,7 @@ def metadata_problem(value: Mapping[str, Any]) -> str | None:
     return f"is nested deeper than {MAX_METADATA_DEPTH} levels" if level else None
 
 
-def _children(value: Any) -> Collection[Any]:
+def _children(value: object) -> Collection[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

@@ -1,6 +1,6 @@
 """Items on the wire (interface, Item; decisions C15, C17)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -33,7 +33,7 @@ Metadata = Annotated[JsonObject, AfterValidator(_bounded)]
 ROOT = "root"
 
 
-def _parent(value: Any) -> Any:
+def _parent(value: object) -> object:
     if not isinstance(value, str) or value == ROOT:
         return value
     parsed = parse_id(value)

@@ -1,7 +1,5 @@
 """The shape of the tree: what is above an item, and what is below it."""
 
-from typing import Any
-
 from sqlalchemy import CTE, ColumnElement, Integer, Uuid, bindparam, literal, select
 
 from models.content.items.tables import item
@@ -13,7 +11,9 @@ _PARENT = item.alias("parent")
 _CHILD = item.alias("child")
 
 
-def live(workspace_id: Any, item_id: Any) -> tuple[ColumnElement[bool], ...]:
+def live(
+    workspace_id: Id | ColumnElement[Id], item_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
     """The conditions of one item that is not in the trash."""
     return (
         item.c.workspace_id == workspace_id,

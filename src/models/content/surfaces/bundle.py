@@ -1,10 +1,9 @@
 """Surfaces with their blocks and comments in a bundle."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, FromClause, and_, or_, select
 
 from models.content.items.joins import ITEM, live_items
 from models.content.surfaces.rules.kinds import BLOCKS
@@ -15,7 +14,7 @@ from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
 from runtime.database import UnitOfWork
 
-LiveContent = Callable[[Any], ColumnElement[bool]]
+LiveContent = Callable[[FromClause], ColumnElement[bool]]
 """Takes the columns of surfaces; whether what they are the content of is outside the trash."""
 
 _Live = Callable[[Id], ColumnElement[bool]]
@@ -27,7 +26,7 @@ def surface_kinds(live_content: LiveContent) -> tuple[BundleKind, BundleKind, Bu
 
     def live(workspace_id: Id) -> ColumnElement[bool]:
         own = surface.c.item_id.in_(live_items(workspace_id, ITEM.id))
-        content = and_(surface.c.item_id.is_(None), live_content(surface.c))
+        content = and_(surface.c.item_id.is_(None), live_content(surface))
         return and_(surface.c.workspace_id == workspace_id, or_(own, content))
 
     return _surfaces(live), _blocks(live), _comments(live)
@@ -83,7 +82,7 @@ def _comments(live: _Live) -> BundleKind:
     )
 
 
-def _on(table: Any) -> ColumnElement[bool]:
+def _on(table: FromClause) -> ColumnElement[bool]:
     return and_(surface.c.workspace_id == table.c.workspace_id, surface.c.id == table.c.surface_id)
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Exists,
+    FromClause,
     ScalarSelect,
     Uuid,
     any_,
@@ -44,13 +45,15 @@ from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 
-def placement_of_surfaces(item_of_content: Callable[[Any], ColumnElement[Any]]) -> PlacementOf:
+def placement_of_surfaces(
+    item_of_content: Callable[[FromClause], ColumnElement[Any]],
+) -> PlacementOf:
     """Finds where surfaces are placed: with their own item, or with that of what they describe.
 
-    `item_of_content` takes the columns of a surface and gives the item with which the content of
+    `item_of_content` takes a surface and gives the item with which the content of
     a record or of a template is seen, null for one that is not.
     """
-    home = select(func.coalesce(surface.c.item_id, item_of_content(surface.c))).where(
+    home = select(func.coalesce(surface.c.item_id, item_of_content(surface))).where(
         surface.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
         surface.c.id == bindparam("id", type_=Uuid),
     )
@@ -97,7 +100,9 @@ class BlockRow(Protocol):
     has_children: bool
 
 
-def this_block(actor: Actor, surface_id: Id, block_id: Any) -> tuple[ColumnElement[bool], ...]:
+def this_block(
+    actor: Actor, surface_id: Id, block_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
     """The conditions of one block of a surface."""
     return (
         block.c.workspace_id == actor.workspace_id,

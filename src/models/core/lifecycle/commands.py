@@ -7,9 +7,10 @@ transaction that decided it.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, MetaData, Table, Update, literal, select, true, update
+from sqlalchemy import ColumnElement, MetaData, Table, Update, literal, null, select, true, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
@@ -53,7 +54,7 @@ class WorkTable:
         """
         return insert(self.table).values(**values).on_conflict_do_nothing()
 
-    def moving(self, target: Any) -> Update:
+    def moving(self, target: StrEnum) -> Update:
         """Bring rows, which the caller chooses, to the state `target` where they may reach it."""
         sources = [status.value for status in self.lifecycle.sources_of(target)]
         return (
@@ -61,14 +62,17 @@ class WorkTable:
         )
 
     @property
-    def is_open(self) -> Any:
+    def is_open(self) -> ColumnElement[bool]:
         """The condition that a row is open."""
         return self.table.c.status.in_([status.value for status in self.lifecycle.open])
 
     @property
-    def family_of_row(self) -> Any:
+    def family_of_row(self) -> ColumnElement[Any]:
         """The family of a row, in a query."""
-        return literal(self.family.value) if isinstance(self.family, Family) else self.family
+        family = self.family
+        if isinstance(family, ColumnElement):
+            return family
+        return null() if family is None else literal(family.value)
 
     @property
     def takes_places(self) -> bool:
@@ -130,19 +134,21 @@ async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id, *, of: type[RowT]
     return await work.first(statement.with_for_update(), of=of)
 
 
-async def move(work: UnitOfWork, kind: WorkTable, work_id: Id, target: Any, **values: Any) -> bool:
+async def move(
+    work: UnitOfWork, kind: WorkTable, work_id: Id, target: StrEnum, **values: object
+) -> bool:
     """Bring one row to another state, with other values; False when it may not go there."""
     statement = kind.moving(target).where(kind.table.c.id == work_id).values(**values)
     return (await work.execute(statement)).rowcount > 0
 
 
-async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **values: Any) -> None:
+async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **values: object) -> None:
     """Write values of a row whose gate the caller has passed."""
     await work.execute(update(kind.table).where(kind.table.c.id == work_id).values(**values))
 
 
 async def finish(
-    work: UnitOfWork, kind: WorkTable, work_ids: Collection[Id], end: Any, **values: Any
+    work: UnitOfWork, kind: WorkTable, work_ids: Collection[Id], end: StrEnum, **values: object
 ) -> list[Id]:
     """Close the open ones among these rows for ever, now or when `values` say; their ids.
 

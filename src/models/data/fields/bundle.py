@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Select, select
+from sqlalchemy import FromClause, Select, select
 
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
@@ -20,7 +20,7 @@ _FILE = "databases.ndjson"
 _OPTIONS = TypeAdapter(list[Option])
 
 
-def of_live_databases(workspace_id: Id, table: Any) -> Select[Any]:
+def of_live_databases(workspace_id: Id, table: FromClause) -> Select[Any]:
     """The rows of a table that belong to databases outside the trash."""
     return select(table).where(
         table.c.workspace_id == workspace_id,

@@ -64,7 +64,7 @@ async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> 
 
 
 async def write_database(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, **values: Any
+    work: UnitOfWork, workspace_id: Id, database_id: Id, **values: object
 ) -> None:
     """Set columns of a database, and always its `updatedAt`."""
     await work.execute(

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, FromClause, Select, and_, select
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placed
 from models.core.access.rules import Actor
+from models.core.base import Id
 from models.data.fields.tables import database
 
 DATABASE = database.c
@@ -30,7 +31,9 @@ def _owns(noun: FromClause) -> ColumnElement[bool]:
     return and_(database.c.workspace_id == noun.c.workspace_id, database.c.id == noun.c.database_id)
 
 
-def live_databases(workspace_id: Any, *columns: ColumnElement[Any]) -> Select[Any]:
+def live_databases(
+    workspace_id: Id | ColumnElement[Id], *columns: ColumnElement[Any]
+) -> Select[Any]:
     """These columns of the databases outside the trash, of their items and of what is joined."""
     return (
         select(*columns)
@@ -65,7 +68,9 @@ def placed_databases() -> Select[Any]:
     return placed(database)
 
 
-def item_of_database(workspace_id: Any, database_id: Any) -> Select[Any]:
+def item_of_database(
+    workspace_id: Id | ColumnElement[Id], database_id: Id | ColumnElement[Id]
+) -> Select[Any]:
     """The item of a database, which may be a column of the enclosing statement."""
     return (
         select(database.c.item_id)

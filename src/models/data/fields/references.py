@@ -5,7 +5,6 @@ lists them.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -47,7 +46,7 @@ async def check_references(
         await _CHECKS[kind](work, actor, id_)
 
 
-def _id(value: Any) -> Id | None:
+def _id(value: object) -> Id | None:
     return parse_id(value) if isinstance(value, str) else None
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from pydantic_core import to_json
 
@@ -54,7 +53,7 @@ def _long_keys(values: JsonObject | None) -> set[str]:
     return {key for key, value in values.items() if _long(value)}
 
 
-def _long(value: Any) -> bool:
+def _long(value: object) -> bool:
     return len(to_json(value)) > MAX_KEPT
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from models.core.filters.forms import ValueForm
 from models.core.values import moment
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import value_form
 from models.data.records.shapes import RecordDetail
@@ -59,7 +59,7 @@ def named_ids(records: Sequence[RecordDetail], specs: Sequence[FieldSpec]) -> It
         if form in {ValueForm.USER, ValueForm.USERS, ValueForm.FILES}:
             for record in records:
                 value = _value(record, spec)
-                yield from value if isinstance(value, list) else [value] if value else ()
+                yield from _listed(value) if value else ()
 
 
 def row_of(record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
@@ -74,7 +74,7 @@ def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:
     return None if value is None else _shown(value, spec, legend)
 
 
-def _value(record: RecordDetail, spec: FieldSpec) -> Any:
+def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
     if spec.computed:
         return record.computed.get(spec.key)
     return (record.system if spec.system else record.data).get(spec.key)
@@ -99,7 +99,7 @@ def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
             return _plain(value)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: FieldValue) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -107,7 +107,7 @@ def _joined(texts: Iterable[str]) -> str | None:
     return ", ".join(texts) or None
 
 
-def _plain(value: Any) -> Cell:
+def _plain(value: FieldValue) -> Cell:
     """A scalar as it is, anything else as JSON."""
     if value is None or isinstance(value, str | int | float):
         return value

@@ -3,7 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, func, literal, or_, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    FromClause,
+    Select,
+    Text,
+    and_,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.content.surfaces.bundle import surface_kinds
@@ -63,19 +75,19 @@ def _links(workspace_id: Id) -> Select[Any]:
     )
 
 
-def _live_content(surface: Any) -> ColumnElement[bool]:
+def _live_content(surface: FromClause) -> ColumnElement[bool]:
     """True when a surface is the content of a record or of a template outside the trash."""
-    databases = live_databases(surface.workspace_id, DATABASE.id).where(
-        DATABASE.id == surface.database_id
+    databases = live_databases(surface.c.workspace_id, DATABASE.id).where(
+        DATABASE.id == surface.c.database_id
     )
     live = select(record.c.id).where(
-        record.c.workspace_id == surface.workspace_id,
-        record.c.id == surface.record_id,
+        record.c.workspace_id == surface.c.workspace_id,
+        record.c.id == surface.c.record_id,
         record.c.deleted_at.is_(None),
     )
     return and_(
-        surface.database_id.in_(databases),
-        or_(surface.record_id.is_(None), live.correlate_except(record).exists()),
+        surface.c.database_id.in_(databases),
+        or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()),
     )
 
 
@@ -91,7 +103,7 @@ def _checked(fields: FieldSpecs, check: DataCheck, row: Row) -> tuple[Row, list[
     return made, [problem.path.removeprefix("data.") for problem in problems]
 
 
-def _is_total(value: Any) -> bool:
+def _is_total(value: object) -> bool:
     total = value.get("totalMs") if isinstance(value, dict) else None
     return isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**53
 

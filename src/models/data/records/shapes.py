@@ -133,7 +133,7 @@ class Sort(Input):
     nulls: Literal["first", "last"] = "last"
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -128,7 +127,7 @@ def _circuit(row: DeliveryLine) -> Circuit:
     return Circuit(row.failures, row.opened, row.retry_at, row.since, row.succeeded_at)
 
 
-def _of(workspace_id: Id, channel: Any, target_id: Id) -> ColumnElement[bool]:
+def _of(workspace_id: Id, channel: str | ColumnElement[str], target_id: Id) -> ColumnElement[bool]:
     return and_(
         _line.workspace_id == workspace_id,
         _line.channel == channel,

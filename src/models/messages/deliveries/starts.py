@@ -10,6 +10,7 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     DateTime,
+    FromClause,
     Integer,
     Select,
     Uuid,
@@ -67,11 +68,11 @@ def _lines(own: ColumnElement[bool]) -> CTE:
     return distinct("line", (_one.workspace_id, _one.channel, _one.target_id), WAITING, own)
 
 
-def _of(line: CTE, columns: Any) -> ColumnElement[bool]:
+def _of(line: CTE, table: FromClause) -> ColumnElement[bool]:
     return and_(
-        columns.workspace_id == line.c.workspace_id,
-        columns.channel == line.c.channel,
-        columns.target_id == line.c.target_id,
+        table.c.workspace_id == line.c.workspace_id,
+        table.c.channel == line.c.channel,
+        table.c.target_id == line.c.target_id,
     )
 
 
@@ -85,10 +86,12 @@ def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:
         (works_well, bindparam("line_room", type_=Integer)),
         else_=1,
     )
-    under_way = select(func.count()).where(EXECUTING, _of(line, _one)).correlate(line)
+    under_way = select(func.count()).where(EXECUTING, _of(line, delivery)).correlate(line)
     room = (
         select(line_limit.label("most"), under_way.scalar_subquery().label("under_way"))
-        .select_from(select(literal(1)).subquery().outerjoin(delivery_line, _of(line, _line)))
+        .select_from(
+            select(literal(1)).subquery().outerjoin(delivery_line, _of(line, delivery_line))
+        )
         .correlate(line)
         .lateral("room")
     )
@@ -96,7 +99,7 @@ def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:
         select(_one.id, _one.created_at)
         .where(
             WAITING,
-            _of(line, _one),
+            _of(line, delivery),
             or_(_one.next_attempt_at.is_(None), _one.next_attempt_at <= _NOW),
             _one.expires_at > _NOW,
         )

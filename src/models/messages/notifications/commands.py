@@ -110,7 +110,7 @@ async def _store(work: UnitOfWork, addressed: Sequence[tuple[Listener, dict[str,
     await accept_deliveries(work, wanted)
 
 
-def _uuids(ids: Sequence[Id]) -> Any:
+def _uuids(ids: Sequence[Id]) -> ColumnElement[Any]:
     return literal(list(ids), ARRAY(Uuid))
 
 

@@ -1,6 +1,6 @@
 """API keys on the wire (interface, API key)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
@@ -36,7 +36,7 @@ class RevokedApiKey(Shape):
     id: Id
 
 
-def _written_out(value: Any) -> Any:
+def _written_out(value: object) -> object:
     """Numbers and numeric strings are no dates, though a lenient reader takes them for some."""
     if isinstance(value, str) and "T" not in value.upper():
         raise ValueError("Write the moment as 2030-01-31T12:00:00.000Z.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from models.core import values
@@ -90,7 +90,7 @@ def _within_days(fact: Fact, days: int) -> JsonObject:
     return {"field": fact.value, "op": "within", "value": span}
 
 
-def _attribute(name: str, op: Op, value: Any) -> JsonObject:
+def _attribute(name: str, op: Op, value: object) -> JsonObject:
     return {"field": f"{ATTRIBUTES}{name}", "op": op.value, "value": value}
 
 
@@ -131,7 +131,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 }
 
 
-def read_rule(raw: Any, now: datetime) -> SegmentRule:
+def read_rule(raw: object, now: datetime) -> SegmentRule:
     """The rule a client described. Raises ValidationError at the places that are wrong."""
     try:
         return read_tree(raw, lambda leaf, path: _read_leaf(leaf, path, now))
@@ -162,7 +162,7 @@ def _read_leaf(raw: RawLeaf, path: str, now: datetime) -> SegmentRule:
 
 
 def _leaf(
-    name: str, form: ValueForm, op: Op, operand: Any, now: datetime, here: ZoneInfo
+    name: str, form: ValueForm, op: Op, operand: object, now: datetime, here: ZoneInfo
 ) -> FactLeaf:
     if isinstance(operand, list) and len(operand) > _MAX_OPERANDS:
         raise InvalidValueError(f"must be a list of at most {_MAX_OPERANDS} values")
@@ -172,7 +172,7 @@ def _leaf(
     )
 
 
-def _name(name: Any, path: str) -> str:
+def _name(name: object, path: str) -> str:
     if isinstance(name, str):
         if name in set(Fact):
             return name
@@ -183,7 +183,7 @@ def _name(name: Any, path: str) -> str:
     raise FilterError((path, f"must be {ATTRIBUTES}<name>, or one of: {known}"))
 
 
-def _form_of(operand: Any) -> ValueForm:
+def _form_of(operand: object) -> ValueForm:
     """An attribute has the form of what it is compared with."""
     sample = operand[0] if isinstance(operand, list) and operand else operand
     if isinstance(sample, bool):
@@ -191,7 +191,7 @@ def _form_of(operand: Any) -> ValueForm:
     return ValueForm.NUMBER if isinstance(sample, int | float) else ValueForm.TEXT
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidValueError("must be true or false")
     return value

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Insert, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from models.core.access.rules import Principal
@@ -200,7 +200,7 @@ async def _check(work: UnitOfWork, values: Mapping[str, Any]) -> None:
         await handler.check(work, values["target_key"], variants)
 
 
-async def _write(work: UnitOfWork, statement: Any) -> Experiment:
+async def _write(work: UnitOfWork, statement: Insert | Update) -> Experiment:
     """Write an experiment and tell its target. Raises ValidationError for a key that is in use."""
     try:
         async with work.savepoint():

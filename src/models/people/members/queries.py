@@ -1,6 +1,6 @@
 """Reading members."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, func, literal, select
@@ -47,7 +47,9 @@ def members_of(workspace_id: Id) -> Select[Any]:
     )
 
 
-def members_among(workspace_id: Any, user_ids: Any) -> Select[Any]:
+def members_among(
+    workspace_id: Id | ColumnElement[Id], user_ids: Iterable[Id] | ColumnElement[Any]
+) -> Select[Any]:
     """The ids of the users among these who are members of a workspace.
 
     `user_ids` is a list or an expression of an array; both may be parameters.

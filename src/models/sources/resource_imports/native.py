@@ -1,7 +1,5 @@
 """Native items that an import makes of resources, and refreshes unless people changed them."""
 
-from typing import Any
-
 from models.content.files.commands import discard_file, register_private_file
 from models.content.files.rules import Content
 from models.content.items.commands import change_item, rename_item
@@ -32,7 +30,7 @@ async def keep_name(work: UnitOfWork, actor: Actor, row: ImportedRow, placed: It
     return True
 
 
-async def note(work: UnitOfWork, row: ImportedRow, outcome: Outcome, **values: Any) -> Outcome:
+async def note(work: UnitOfWork, row: ImportedRow, outcome: Outcome, **values: object) -> Outcome:
     """A row is done with; what is unchanged or kept has nothing else to remember."""
     if outcome is not Outcome.KEPT:
         values |= {"revision": row.offered_revision, "item_title": row.resource_name}

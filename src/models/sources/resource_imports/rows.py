@@ -218,12 +218,12 @@ async def count_rows(work: UnitOfWork, root_id: Id) -> int:
     return int(await work.scalar(counted))
 
 
-async def settle(work: UnitOfWork, row: ImportedRow, **values: Any) -> None:
+async def settle(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
     """A resource is imported, or is not going to be."""
     await change(work, row, pending=False, run_id=None, **values)
 
 
-async def change(work: UnitOfWork, row: ImportedRow, **values: Any) -> None:
+async def change(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
     """Write values of a row."""
     await work.execute(
         update(imported_resource)

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 from sqlalchemy import (
     ARRAY,
     Column,
+    ColumnElement,
     Text,
     Uuid,
     cast,
@@ -166,7 +167,9 @@ async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> No
         ) from error
 
 
-def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:
+def _value(
+    work: UnitOfWork, kind: BundleKind, name: str, given: ColumnElement[Any]
+) -> ColumnElement[Any]:
     """A value of a row; none is written in the future."""
     of = kind.table.c[name]
     if isinstance(of.type, type(Timestamp)) and name in {"created_at", "updated_at"}:
@@ -174,7 +177,7 @@ def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:
     return or_default(of, given)
 
 
-def or_default(of: Column[Any], value: Any) -> Any:
+def or_default(of: Column[Any], value: ColumnElement[Any]) -> ColumnElement[Any]:
     """A value for a column; where that may not be null, its default stands for what is missing."""
     if of.server_default is not None and not of.nullable:
         return func.coalesce(value, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]

@@ -137,16 +137,16 @@ def _parents_first(found: Sequence[Any]) -> list[Any]:
     return ordered
 
 
-def _line(kind: BundleKind, rows: Subquery) -> Any:
+def _line(kind: BundleKind, rows: Subquery) -> ColumnElement[str]:
     pairs: list[Any] = [literal("type", Text), literal(kind.name, Text)]
     for key, one in kind.columns.items():
         pairs += [literal(key, Text), rows.c[one.name]]
     return cast(func.json_build_object(*pairs), Text)
 
 
-def _native(value: str | int, of: ColumnElement[Any]) -> Any:
+def _native(value: str | int, of: ColumnElement[Any]) -> Id | str | int:
     return Id(str(value)) if isinstance(of.type, Uuid) else value
 
 
-def _plain(value: Any) -> str | int:
+def _plain(value: object) -> str | int:
     return value if isinstance(value, int) else str(value)

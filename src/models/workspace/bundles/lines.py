@@ -77,5 +77,5 @@ def _names(kind: str) -> Mapping[str, str]:
 
 
 @cache
-def _validator(kind: str) -> Any:
+def _validator(kind: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(row_schema(KIND_OF[kind]), validate_formats=True)

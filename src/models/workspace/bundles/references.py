@@ -93,7 +93,7 @@ class _Resolver:
             row[name] = rewritten(source[name], self._ids["*"])
         return {**row, **kind.imported_as}
 
-    def _reference(self, name: str, named: str, value: Any) -> Any:
+    def _reference(self, name: str, named: str, value: str | list[str]) -> str | list[str] | None:
         known = self._ids.get(named, {})
         if isinstance(value, list):
             return [known[one.lower()] for one in value if one.lower() in known]

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, Any
+from typing import IO, TypeVar
 
 from pydantic import ValidationError as ShapeError
 from pydantic_core import from_json, to_json
@@ -35,6 +35,8 @@ from models.workspace.bundles.rules import (
     is_list,
 )
 from runtime.object_store import ObjectStore
+
+Piece = TypeVar("Piece")
 
 UNPACKED = "unpacked-bundles"
 """The prefix of the keys of what was taken out of bundles."""
@@ -248,7 +250,7 @@ def _lines(pieces: Iterator[bytes] | _Counted) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _next(following: Iterator[Any]) -> Any:
+def _next(following: Iterator[Piece]) -> Piece | None:
     return next(following, None)
 
 

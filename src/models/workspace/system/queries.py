@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import MetaData, Select, func, select
+from sqlalchemy import MetaData, Row, Select, func, select
 from sqlmodel import SQLModel
 
 from models.core.lifecycle.commands import WorkTable, executed_tables
@@ -75,7 +75,8 @@ async def _relay(work: UnitOfWork) -> RelayState:
     )
 
 
-def _waiting(found: Any, now: datetime) -> Waiting:
+def _waiting(found: Row[Any] | None, now: datetime) -> Waiting:
+    assert found is not None, "an aggregate has one row"
     age = None if found.oldest is None else _age(found.oldest, now)
     return Waiting(waiting=found.waiting, oldest_seconds=age)
 

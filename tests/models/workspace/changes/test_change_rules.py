@@ -93,6 +93,11 @@ def test_operations_refer_to_those_before_them() -> None:
     assert problem_of(leads(), leads()) == ["operations.1.ref"]
 
 
+def test_an_input_is_an_object_and_no_reference() -> None:
+    whole = {"kind": "create_item", "input": {"ref": "leads"}}
+    assert set(problem_of(leads(), whole)) >= {"operations.1.input.ref"}
+
+
 def test_what_is_wrong_is_named() -> None:
     assert problem_of(leads(colour="red")) == ["operations.0.input.colour"]
     assert problem_of({"kind": "delete_record", "input": {}}) == ["operations.0.input.recordId"]

@@ -183,7 +183,7 @@ def parts_of(kind: ActionKind, config: JsonObject) -> list[tuple[str, ActionKind
 _STEP_KINDS = {kind.value: kind for kind in ActionKind if kind is not ActionKind.SEQUENCE}
 
 
-def _text(step: Any, key: str) -> str:
+def _text(step: object, key: str) -> str:
     value = step.get(key) if isinstance(step, dict) else None
     return value if isinstance(value, str) else ""
 

@@ -8,7 +8,6 @@ skip is due right after the skip; one that they repeat is due the first time.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core.base import JsonObject
@@ -44,7 +43,7 @@ class DateWatch:
     def whole_days(self) -> bool:
         return self.kind is FieldKind.DATE
 
-    def due(self, value: Any) -> datetime | None:
+    def due(self, value: object) -> datetime | None:
         """The time this value of the field is due; None without one, or beyond the calendar."""
         if not isinstance(value, str):
             return None

@@ -38,26 +38,27 @@ def _problems(form: Sequence[ApprovalField], data: JsonObject, *, whole: bool) -
             yield Detail(f"data.{key}", problem)
 
 
-def _text(_: ApprovalField, value: Any) -> str | None:
+def _text(_: ApprovalField, value: object) -> str | None:
     if not isinstance(value, str):
         return "must be text"
     return None if len(value) <= MAX_TEXT else f"has more than {MAX_TEXT} characters"
 
 
-def _number(_: ApprovalField, value: Any) -> str | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return None if is_number and math.isfinite(value) else "must be a number"
+def _number(_: ApprovalField, value: object) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "must be a number"
+    return None if math.isfinite(value) else "must be a number"
 
 
-def _checkbox(_: ApprovalField, value: Any) -> str | None:
+def _checkbox(_: ApprovalField, value: object) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
 
-def _select(field: ApprovalField, value: Any) -> str | None:
+def _select(field: ApprovalField, value: object) -> str | None:
     return None if value in field.options else "must be one of the options"
 
 
-def _date(_: ApprovalField, value: Any) -> str | None:
+def _date(_: ApprovalField, value: object) -> str | None:
     try:
         if isinstance(value, str) and _DATE.fullmatch(value):
             date.fromisoformat(value)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
+from pydantic import JsonValue
+
 from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER, Webhook
 from models.automation.webhooks.rules.delivery import Delivery
 from models.core.base import JsonObject
@@ -91,7 +93,7 @@ def _text(delivery: Delivery) -> str | None:
     return None
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes) -> JsonValue:
     try:
         # Others' ids go beyond what we let our own clients write, and a byte order mark may be
         # ignored (RFC 8259, 8.1).

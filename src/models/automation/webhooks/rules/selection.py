@@ -2,7 +2,8 @@
 
 import json
 from datetime import datetime
-from typing import Any
+
+from pydantic import JsonValue
 
 from models.automation.automations.rules.language.filters import matches
 from models.automation.automations.rules.language.paths import compile_path
@@ -55,8 +56,8 @@ def call_key(rule: Deduplication, delivery: Delivery, payload: JsonObject) -> by
     return fingerprint(b"path", json.dumps(found, sort_keys=True).encode())
 
 
-def _value_at(path: str, payload: JsonObject) -> Any:
+def _value_at(path: str, payload: JsonObject) -> JsonValue:
     """The value at a path: from `trigger`, as in filters, from the payload, or from its body."""
-    roots = ({"trigger": payload}, payload, payload["body"])
+    roots: tuple[JsonValue, ...] = ({"trigger": payload}, payload, payload["body"])
     found = (compile_path(path).get(root) for root in roots)
     return next((value for value in found if value not in (None, [])), None)

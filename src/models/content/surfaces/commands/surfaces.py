@@ -198,13 +198,19 @@ async def copy_to_records(
     await _copy_blocks(work, actor, rows.c.source, rows.c.target)
 
 
-async def _copy_blocks(work: UnitOfWork, actor: Actor, source: Any, target: Any) -> None:
+async def _copy_blocks(
+    work: UnitOfWork, actor: Actor, source: Id | ColumnElement[Id], target: ColumnElement[Id]
+) -> None:
     """Blocks keep their ids: what refers to one of them refers to the copy's.
 
-    Source and target are ids, or columns of ids.
+    The source is an id, or as the target a column of ids.
     """
     now = literal(work.now)
-    values = {"surface_id": target, "created_at": now, "updated_at": now}
+    values: dict[str, ColumnElement[Any]] = {
+        "surface_id": target,
+        "created_at": now,
+        "updated_at": now,
+    }
     these = (block.c.workspace_id == actor.workspace_id, block.c.surface_id == source)
     await work.execute(copying(block, values, these))
 
@@ -240,7 +246,7 @@ async def _insert(
     kind: SurfaceKind,
     *,
     settings: JsonObject,
-    **home: Any,
+    **home: object,
 ) -> None:
     """`home` is the item, or the database with the record if there is one."""
     await work.execute(

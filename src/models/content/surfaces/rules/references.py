@@ -1,7 +1,7 @@
 """The ids a content names."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from models.core.base import Id
 from runtime.ids import parse_id
@@ -23,12 +23,12 @@ class Reference(NamedTuple):
     id: Id
 
 
-def references(content: Any) -> set[Reference]:
+def references(content: object) -> set[Reference]:
     """Everything named anywhere in a JSON value; what is no id names nothing."""
     return set(_named(content))
 
 
-def _named(value: Any) -> Iterator[Reference]:
+def _named(value: object) -> Iterator[Reference]:
     if isinstance(value, list):
         for entry in value:
             yield from _named(entry)

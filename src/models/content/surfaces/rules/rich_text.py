@@ -1,6 +1,6 @@
 """Text with marks, links and mentions: a list of spans, or plain words for one."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -41,7 +41,7 @@ class Span(Input):
     mention: Mention | None = None
 
 
-def _spans(value: Any) -> Any:
+def _spans(value: object) -> object:
     """Plain text is one span without marks."""
     return [{"text": value}] if isinstance(value, str) else value
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
+from pydantic import JsonValue
+
 from models.core.expressions.rules.cel_text import selections
 from models.core.expressions.rules.errors import ExpressionError, MissingKeyError
 from models.core.expressions.rules.programs import MAX_LENGTH, Program, Type, environment
@@ -31,7 +33,7 @@ class Expression(Protocol):
     def decides(self) -> bool:
         """True when it can give true or false, as far as types are known without data."""
 
-    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+    def evaluate(self, variables: Mapping[str, Any]) -> JsonValue:
         """The JSON value for these variables; an absent variable is null.
 
         Raises ExpressionError for every error of the evaluation, an exceeded budget included.
@@ -70,7 +72,7 @@ class _CelExpression:
     def decides(self) -> bool:
         return self._program.type in ("BOOL", "DYN")
 
-    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+    def evaluate(self, variables: Mapping[str, Any]) -> JsonValue:
         try:
             return self._program.run(self._reads.take(variables))
         except MissingKeyError as error:

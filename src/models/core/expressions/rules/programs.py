@@ -137,7 +137,7 @@ class Program:
             is_small_here = self._small[extent] = small
         return is_small_here
 
-    def run(self, data: Mapping[str, Any]) -> Any:
+    def run(self, data: Mapping[str, Any]) -> JsonValue:
         """The JSON value for these variables.
 
         Raises ExpressionError for every error of the evaluation, ExpressionLimitError for one that
@@ -150,9 +150,10 @@ class Program:
             answer = _processes.call(run_apart, self._request(data))
         except OverLimitError:
             raise ExpressionLimitError from None
+        value: JsonValue
         error, value = json.loads(answer)
         if error is not None:
-            raise _ERRORS[value](error)
+            raise _ERRORS[str(value)](error)
         return value
 
     def _request(self, data: Mapping[str, Any]) -> bytes:

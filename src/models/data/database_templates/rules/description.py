@@ -29,7 +29,7 @@ class Template:
         return derived_id("database-template", self.key)
 
 
-def select(label: str, *names: str, **extra: Any) -> Body:
+def select(label: str, *names: str, **extra: object) -> Body:
     """A field with these choices."""
     return {"label": label, "kind": "select", "options": _options(names), **extra}
 

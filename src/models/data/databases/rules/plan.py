@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
@@ -179,7 +178,7 @@ class _Planner:
         elif field.required and not field.stored:
             self.refuse(f"{path}required", f"cannot be set for a {field.kind} field")
 
-    def _with_default(self, field: FieldSpec, raw: Any, path: str) -> FieldSpec:
+    def _with_default(self, field: FieldSpec, raw: object, path: str) -> FieldSpec:
         try:
             return replace(field, default=default_text(field, raw))
         except InvalidValueError as problem:

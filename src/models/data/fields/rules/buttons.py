@@ -1,11 +1,9 @@
 """The bindings by which a button gives input to its action (decisions C6, Button binding)."""
 
-from typing import Any
-
 from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
-from models.data.fields.rules.field_keys import FieldHints
+from models.data.fields.rules.field_keys import FieldHints, no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.kinds import FieldKind
 from runtime.errors import Detail
@@ -26,11 +24,12 @@ def button_problems(spec: FieldSpec, fields: FieldSpecs, hints: FieldHints) -> l
     ]
 
 
-def _problem(kind: str, value: Any, fields: FieldSpecs, hints: FieldHints) -> str | None:
+def _problem(kind: str, value: object, fields: FieldSpecs, hints: FieldHints) -> str | None:
     match kind:
         case "field":
-            known = isinstance(value, str) and value in fields
-            return None if known else hints.no_field(value)
+            if not isinstance(value, str):
+                return no_field(value, fields)
+            return None if value in fields else hints.no_field(value)
         case "record":
             known = isinstance(value, str) and value in RECORD_FACTS
             return None if known else f"must be one of: {', '.join(sorted(RECORD_FACTS))}"
@@ -40,7 +39,7 @@ def _problem(kind: str, value: Any, fields: FieldSpecs, hints: FieldHints) -> st
             return None
 
 
-def _expression_problem(value: Any) -> str | None:
+def _expression_problem(value: object) -> str | None:
     if not isinstance(value, str):
         return "must be a CEL expression"
     try:

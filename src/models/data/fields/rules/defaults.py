@@ -1,11 +1,11 @@
 """Default values: stored as the text that the interface shows, and read back as values."""
 
 import json
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from models.core.filters.forms import ValueForm
 from models.core.values import MAX_TEXT, InvalidValueError
-from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.registry import KIND_RULES
 
 _LITERAL = frozenset(
@@ -14,7 +14,7 @@ _LITERAL = frozenset(
 """Forms whose values are text already; the default of any other is JSON text, such as `5`."""
 
 
-def default_text(field: FieldSpec, raw: Any) -> str | None:
+def default_text(field: FieldSpec, raw: object) -> str | None:
     """The text to keep for a default given as text or as the value itself.
 
     Raises `InvalidValueError` when the field would not take it as a value.
@@ -33,18 +33,20 @@ def default_text(field: FieldSpec, raw: Any) -> str | None:
     return kept
 
 
-def default_value(field: FieldSpec) -> Any:
+def default_value(field: FieldSpec) -> FieldValue:
     """The value a new record gets where none is given; None without a default."""
     if field.default is None or KIND_RULES[field.kind].form in _LITERAL:
         return field.default
-    return json.loads(field.default)
+    value: FieldValue = json.loads(field.default)
+    return value
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> FieldValue:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        value: FieldValue = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidValueError("must be the JSON text of a value") from error
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

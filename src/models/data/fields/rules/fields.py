@@ -1,9 +1,10 @@
 """A field as the rules see it: the type of the values under one key in every record."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from models.core.base import Id
 from models.data.fields.rules.kinds import (
@@ -14,6 +15,11 @@ from models.data.fields.rules.kinds import (
     TITLE_KEY,
     FieldKind,
 )
+
+FieldValue: TypeAlias = (
+    str | int | float | Sequence["FieldValue"] | Mapping[str, "FieldValue"] | None
+)
+"""The value of a field as records keep it: JSON, which nobody changes in place."""
 
 
 @dataclass(frozen=True, kw_only=True)

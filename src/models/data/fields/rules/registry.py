@@ -7,14 +7,13 @@ what its values become in another kind.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from models.core.filters.forms import ValueForm
 from models.data.fields.rules import values
-from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 
-Check = Callable[[FieldSpec, Any], Any]
+Check = Callable[[FieldSpec, object], FieldValue]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import re
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 from models.core.values import InvalidValueError, day, number
 
@@ -11,7 +10,7 @@ _PLAIN = re.compile(r"[+-]?([0-9]{1,100}([.][0-9]{1,100})?|[.][0-9]{1,100})([eE]
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0-9]{1,100})")
 
 
-def digits(value: Any) -> str:
+def digits(value: object) -> str:
     """A number without an exponent."""
     return format(Decimal(repr(number(value))).normalize(), "f")
 
@@ -32,7 +31,7 @@ def read_number(text: str, units: str) -> Decimal:
 _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")
 
 
-def clock(value: Any) -> str:
+def clock(value: object) -> str:
     """Milliseconds as `H:MM:SS`, with a fraction where there is one."""
     if not isinstance(value, int):
         raise InvalidValueError("is no duration")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeGuard
 
 from models.core.values import InvalidValueError, day, moment, number, stored_moment
-from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import (
     NUMERIC_KINDS,
     OPTION_KINDS,
@@ -31,11 +31,11 @@ from models.data.fields.rules.text_formats import (
 )
 
 
-class _Lost:
+class Lost:
     """The type of `LOST`, which stands for a value that has no form in the new kind."""
 
 
-LOST: Final = _Lost()
+LOST: Final = Lost()
 
 TEXT_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.RICH_TEXT})
 _WRITTEN = TEXT_KINDS | {FieldKind.EMAIL, FieldKind.URL, FieldKind.PHONE}
@@ -67,7 +67,7 @@ def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
     return from_kind is not to_kind and from_kind in _SOURCES.get(to_kind, frozenset())
 
 
-def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
+def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> FieldValue | Lost:
     """The value in the stored form of the new field; LOST when it has none there."""
     check = KIND_RULES[to_spec.kind].check
     assert check is not None, "no field is converted to what nobody writes"
@@ -77,7 +77,7 @@ def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
         return LOST
 
 
-def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
+def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> list[str]:
     """The names of the options that a value needs in a field of options."""
     if from_spec.kind in OPTION_KINDS:
         known = from_spec.option_names
@@ -90,7 +90,7 @@ def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[s
     return [name for part in parts if (name := part.strip())]
 
 
-def as_text(spec: FieldSpec, value: Any) -> str:
+def as_text(spec: FieldSpec, value: FieldValue) -> str:
     """A value as a person would write it."""
     if spec.kind in OPTION_KINDS:
         return ", ".join(_chosen_names(spec, value))
@@ -108,22 +108,22 @@ def as_text(spec: FieldSpec, value: Any) -> str:
     return "true" if value is True else "false" if value is False else digits(value)
 
 
-def _chosen_names(spec: FieldSpec, value: Any) -> list[str]:
+def _chosen_names(spec: FieldSpec, value: FieldValue) -> list[str]:
     names = option_names(spec, spec, value)
     if len(names) < len(_listed(value)):
         raise InvalidValueError("chose what is no option any more")
     return names
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: FieldValue) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _text(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+def _text(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     return as_text(from_spec, value)
 
 
-def _line(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+def _line(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     return as_text(from_spec, value).strip()
 
 
@@ -133,11 +133,11 @@ _PLAIN = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 _UNITS = {FieldKind.PERCENT: "%", FieldKind.CURRENCY: "$€£¥"}
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: FieldValue) -> TypeGuard[str]:
     return isinstance(value, str) and _PLAIN.fullmatch(value) is not None
 
 
-def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float:
+def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
     """A number, rounded half up to the decimals the new field shows."""
     precision = to_spec.settings.get("precision")
     if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
@@ -159,17 +159,17 @@ def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float
     return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**53 else float(exact)
 
 
-def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float:
+def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
     """Milliseconds: from a number of them, or from `H:MM`, `H:MM:SS`."""
     written = read_clock(as_text(from_spec, value))
     return _number(from_spec, to_spec, value) if written is None else written
 
 
-def _checkbox(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> bool:
+def _checkbox(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> bool:
     return read_yes_or_no(as_text(from_spec, value))
 
 
-def _date(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+def _date(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     """A day; that of a moment in the time zone of the field it comes from."""
     text = as_text(from_spec, value).strip()
     if from_spec.kind is FieldKind.DATETIME or "T" in text:
@@ -180,7 +180,7 @@ def _date(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
 _LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)")
 
 
-def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
+def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:
     """A moment; a day begins, and a time without an offset is, in the new field's time zone."""
     text = as_text(from_spec, value).strip()
     if found := _LOCAL.fullmatch(text):
@@ -206,14 +206,14 @@ def _in_zone(at: datetime, spec: FieldSpec) -> datetime:
         raise InvalidValueError("is no moment there") from error
 
 
-def _time(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+def _time(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     text = as_text(from_spec, value).strip()
     if from_spec.kind is FieldKind.DATETIME:
         return _in_zone(moment(text), from_spec).time().isoformat("seconds")
     return text
 
 
-def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
+def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:
     """The key of the one option that has the value as its key or its name."""
     keys = _options(from_spec, to_spec, value)
     if len(keys) != 1:
@@ -221,7 +221,7 @@ def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
     return keys[0]
 
 
-def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
+def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> list[str]:
     if from_spec.kind in OPTION_KINDS:
         keys = _listed(value)
         same = [key for key in keys if isinstance(key, str) and key in to_spec.option_keys]
@@ -234,7 +234,7 @@ def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
     return [named[name.casefold()] for name in names]
 
 
-def _json(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> Any:
+def _json(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue:
     """The value itself; a text that is JSON is read as such."""
     if from_spec.kind not in _WRITTEN or not isinstance(value, str):
         return value
@@ -252,7 +252,7 @@ def _refuse(constant: str) -> NoReturn:
 _PLACE = re.compile(r"(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)\s*[,;]\s*(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)")
 
 
-def _location(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> Any:
+def _location(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue:
     if from_spec.kind is FieldKind.JSON and not isinstance(value, str):
         return value
     found = _PLACE.fullmatch(as_text(from_spec, value).strip())

@@ -6,7 +6,7 @@ with the sentence that follows the value's path. Nothing is coerced: a number in
 
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from models.core.nearest import known
@@ -21,7 +21,7 @@ from models.core.values import (
     text,
     whole_number,
 )
-from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.fields import FieldSpec, FieldValue
 from runtime.ids import parse_id
 
 MAX_DURATION = 2**53 - 1
@@ -37,15 +37,15 @@ _PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!
 _PHONE = re.compile(r"[0-9+().\-/ x#*]+")
 
 
-def check_text(_field: FieldSpec, value: Any) -> str:
+def check_text(_field: FieldSpec, value: object) -> str:
     return text(value)
 
 
-def check_long_text(_field: FieldSpec, value: Any) -> str:
+def check_long_text(_field: FieldSpec, value: object) -> str:
     return text(value, longest=MAX_LONG_TEXT)
 
 
-def check_number(field: FieldSpec, value: Any) -> int | float:
+def check_number(field: FieldSpec, value: object) -> int | float:
     """A number within the field's `min`, `max` and `precision` (decimals)."""
     result = number(value)
     lowest, highest = field.settings.get("min"), field.settings.get("max")
@@ -64,37 +64,37 @@ def _decimals(value: float) -> int:
     return -exponent if isinstance(exponent, int) and exponent < 0 else 0
 
 
-def check_rating(_field: FieldSpec, value: Any) -> int:
+def check_rating(_field: FieldSpec, value: object) -> int:
     return whole_number(value, 0, 10)
 
 
-def check_duration(_field: FieldSpec, value: Any) -> int:
+def check_duration(_field: FieldSpec, value: object) -> int:
     """Milliseconds."""
     return whole_number(value, 0, MAX_DURATION)
 
 
-def check_checkbox(_field: FieldSpec, value: Any) -> bool:
+def check_checkbox(_field: FieldSpec, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidValueError("must be true or false")
     return value
 
 
-def check_date(_field: FieldSpec, value: Any) -> str:
+def check_date(_field: FieldSpec, value: object) -> str:
     return day(value).isoformat()
 
 
-def check_datetime(_field: FieldSpec, value: Any) -> str:
+def check_datetime(_field: FieldSpec, value: object) -> str:
     return stored_moment(moment(value))
 
 
-def check_time(_field: FieldSpec, value: Any) -> str:
+def check_time(_field: FieldSpec, value: object) -> str:
     """`HH:MM` or `HH:MM:SS`; whole minutes are stored without seconds, so equal times are equal."""
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise InvalidValueError("must be a time written HH:MM or HH:MM:SS")
     return value.removesuffix(":00") if len(value) == 8 else value
 
 
-def check_option(field: FieldSpec, value: Any) -> str:
+def check_option(field: FieldSpec, value: object) -> str:
     """The key of an option that is named by its key or by its name."""
     key = field.option_key(value) if isinstance(value, str) else None
     if key is None:
@@ -102,14 +102,14 @@ def check_option(field: FieldSpec, value: Any) -> str:
     return key
 
 
-def check_options(field: FieldSpec, value: Any) -> list[str]:
+def check_options(field: FieldSpec, value: object) -> list[str]:
     """Option keys, each once, in the order given."""
     if not isinstance(value, list):
         raise InvalidValueError("must be a list of option keys")
     return list(dict.fromkeys(check_option(field, chosen) for chosen in value))
 
 
-def _not_an_option(field: FieldSpec, value: Any) -> str:
+def _not_an_option(field: FieldSpec, value: object) -> str:
     if not field.options:
         return "has no options to choose from"
     keys = known(value, field.option_keys, field.option_names)
@@ -118,7 +118,7 @@ def _not_an_option(field: FieldSpec, value: Any) -> str:
     return f"must be the key or the name of an option; {keys}"
 
 
-def user(value: Any) -> str:
+def user(value: object) -> str:
     """A user id in canonical form."""
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
@@ -126,14 +126,14 @@ def user(value: Any) -> str:
     return str(checked)
 
 
-def check_people(_field: FieldSpec, value: Any) -> list[str]:
+def check_people(_field: FieldSpec, value: object) -> list[str]:
     """User ids, each once; whether they are members is for the command to ask."""
     if not isinstance(value, list) or len(value) > MAX_PEOPLE:
         raise InvalidValueError(f"must be a list of at most {MAX_PEOPLE} user ids")
     return list(dict.fromkeys(user(entry) for entry in value))
 
 
-def check_files(field: FieldSpec, value: Any) -> list[str]:
+def check_files(field: FieldSpec, value: object) -> list[str]:
     """File ids, each once; whether they are files of the workspace is for the command to ask."""
     most = field.settings.get("maxFiles") or MAX_FILES
     if not isinstance(value, list) or len(value) > most:
@@ -141,20 +141,20 @@ def check_files(field: FieldSpec, value: Any) -> list[str]:
     return list(dict.fromkeys(_file(entry) for entry in value))
 
 
-def _file(value: Any) -> str:
+def _file(value: object) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
         raise InvalidValueError("must be the id of a file, which its upload gives as fileId")
     return str(checked)
 
 
-def check_email(_field: FieldSpec, value: Any) -> str:
+def check_email(_field: FieldSpec, value: object) -> str:
     if not _EMAIL.fullmatch(text(value, longest=254)):
         raise InvalidValueError("must be an e-mail address")
     return str(value)
 
 
-def check_url(_field: FieldSpec, value: Any) -> str:
+def check_url(_field: FieldSpec, value: object) -> str:
     """An absolute http or https URL: other schemes could run code where the value is shown."""
     url = text(value, longest=2048)
     if _PLAIN_URL.fullmatch(url):
@@ -169,7 +169,7 @@ def check_url(_field: FieldSpec, value: Any) -> str:
     return url
 
 
-def check_phone(_field: FieldSpec, value: Any) -> str:
+def check_phone(_field: FieldSpec, value: object) -> str:
     checked = text(value, longest=40)
     digits = sum(character.isdigit() for character in checked)
     if digits < 3 or not _PHONE.fullmatch(checked):
@@ -177,12 +177,12 @@ def check_phone(_field: FieldSpec, value: Any) -> str:
     return checked
 
 
-def check_json(_field: FieldSpec, value: Any) -> Any:
+def check_json(_field: FieldSpec, value: object) -> FieldValue:
     check_storable(value, MAX_JSON_DEPTH)
-    return value
+    return cast("FieldValue", value)
 
 
-def check_location(_field: FieldSpec, value: Any) -> dict[str, Any]:
+def check_location(_field: FieldSpec, value: object) -> dict[str, Any]:
     """`{lat, lng, label?}` in degrees (WGS 84)."""
     if not isinstance(value, dict) or not {"lat", "lng"} <= value.keys() <= {"lat", "lng", "label"}:
         raise InvalidValueError("must be an object with lat, lng and, if wanted, label")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.cel_text import (
@@ -38,7 +38,7 @@ from models.core.values import (
     text,
 )
 from models.data.fields.rules.field_keys import no_field
-from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import ResultKind, value_form
 from models.data.fields.rules.values import MAX_JSON_DEPTH
@@ -48,7 +48,7 @@ _KEYWORDS = frozenset({"false", "in", "null", "true"})
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
 _EXACT = 2**53
-_TYPES: dict[ValueForm, Any] = {
+_TYPES: dict[ValueForm, Type] = {
     ValueForm.NUMBER: Type.NUMBER,
     ValueForm.BOOLEAN: Type.BOOLEAN,
     ValueForm.DAY: Type.MOMENT,
@@ -86,19 +86,19 @@ class _Input:
         return f"record.{_spelled(self.key)}"
 
     @property
-    def type(self) -> Any:
+    def type(self) -> Type:
         return _TYPES.get(self.form, Type.TEXT)
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: object) -> object:
         """A stored value as the formula sees it; one of another form than its field's is empty."""
-        reader: Callable[[Any], Any] = _READERS.get(self.form, _text)
+        reader = _READERS.get(self.form, _text)
         try:
             return reader(value)
         except InvalidValueError:
             return self._nothing
 
     @property
-    def _nothing(self) -> Any:
+    def _nothing(self) -> list[object] | bool | None:
         """The value that a formula sees of an empty field."""
         if self.form in _LISTS:
             return []
@@ -118,7 +118,7 @@ class CompiledFormula:
         """The keys of the fields it reads."""
         return frozenset(each.key for each in self.inputs)
 
-    def evaluate(self, values: Mapping[str, Any]) -> Any | None:
+    def evaluate(self, values: Mapping[str, Any]) -> FieldValue:
         """The value for a record's values by field key, in its stored form.
 
         None when an empty value leads to none, when the evaluation fails, and when the result is
@@ -232,25 +232,25 @@ def _program(text_: str, inputs: tuple[_Input, ...], missing: frozenset[str]) ->
     return Program(environment(present), text_)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return text(value, longest=MAX_LONG_TEXT)
 
 
-def _double(value: Any) -> float:
+def _double(value: object) -> float:
     return float(number(value))
 
 
-def _boolean(value: Any) -> bool:
+def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidValueError("must be true or false")
     return value
 
 
-def _midnight(value: Any) -> datetime:
+def _midnight(value: object) -> datetime:
     return datetime.combine(day(value), time(), UTC)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidValueError("must be a list")
     return [
@@ -259,7 +259,7 @@ def _list(value: Any) -> list[Any]:
     ]
 
 
-_READERS: dict[ValueForm, Callable[[Any], Any]] = {
+_READERS: dict[ValueForm, Callable[[object], object]] = {
     ValueForm.NUMBER: _double,
     ValueForm.BOOLEAN: _boolean,
     ValueForm.DAY: _midnight,
@@ -269,26 +269,26 @@ _READERS: dict[ValueForm, Callable[[Any], Any]] = {
 }
 
 
-def _finite(value: Any) -> int | float:
+def _finite(value: object) -> int | float:
     """A number; a whole one without a fraction, as JSON has one kind of number."""
     given = number(value)
     return int(given) if given == int(given) and abs(given) < _EXACT else given
 
 
-def _day(value: Any) -> str:
+def _day(value: object) -> str:
     if isinstance(value, str) and len(value) > 10:
         return moment(value).date().isoformat()
     return day(value).isoformat()
 
 
-def _json(value: Any) -> Any:
+def _json(value: object) -> FieldValue:
     check_storable(value, MAX_JSON_DEPTH)
     if len(json.dumps(value)) > MAX_LONG_TEXT:
         raise InvalidValueError("is too large")
-    return value
+    return cast("FieldValue", value)
 
 
-_RESULTS: dict[ResultKind, Callable[[Any], Any]] = {
+_RESULTS: dict[ResultKind, Callable[[object], FieldValue]] = {
     ResultKind.TEXT: _text,
     ResultKind.NUMBER: _finite,
     ResultKind.CHECKBOX: _boolean,

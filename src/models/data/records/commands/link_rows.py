@@ -7,6 +7,7 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     Select,
+    TableValuedAlias,
     Uuid,
     column,
     delete,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.types import TypeEngine
 
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -146,7 +148,7 @@ async def store_links(work: UnitOfWork, workspace_id: Id, links: Links) -> None:
         )
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], *types: Any) -> Any:
+def _columns(rows: Sequence[tuple[Any, ...]], *types: type[TypeEngine[Any]]) -> TableValuedAlias:
     """Rows as a table of the database, one parameter per column."""
     names = [column(f"value_{place}", type_) for place, type_ in enumerate(types)]
     values = [

@@ -63,7 +63,9 @@ def _entries(*columns: ColumnElement[Any]) -> CTE:
     return select(rows).cte("source")
 
 
-def _history(source: CTE, kind: Any, before: Any, after: Any) -> CTE:
+def _history(
+    source: CTE, kind: ColumnElement[Any], before: ColumnElement[Any], after: ColumnElement[Any]
+) -> CTE:
     """The insertion of what the source rows say of themselves."""
     values = {
         "workspace_id": _WORKSPACE,

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.core.base import Id
-from models.core.filters.conditions import In
+from models.core.filters.conditions import In, Scalar
 from models.core.filters.forms import ValueForm
 from models.data.fields.locks import DatabaseBusyError, share_soon
 from models.data.fields.rules.fields import FieldSpec, Schema
@@ -92,7 +92,7 @@ def _spelled(values: Mapping[str, Any]) -> str:
     return repr(sorted((key, _spelling(value)) for key, value in values.items()))
 
 
-def _spelling(value: Any) -> str:
+def _spelling(value: Scalar | float) -> str:
     scalar = _scalar(value)
     return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
 
@@ -186,7 +186,7 @@ def _among_few(
     return []
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: Scalar | float) -> Scalar:
     """A stored value as tests know it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Decimal(repr(value))

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
-from models.data.fields.rules.fields import FieldSpecs, Schema
+from models.data.fields.rules.fields import FieldSpecs, FieldValue, Schema
 from models.data.fields.rules.kinds import FieldKind
 from models.data.records.queries.links import LinksShown, Shown, shown_links, sides_of
 from models.data.records.queries.visibility import foreign_fields, hidden_fields
@@ -121,7 +121,7 @@ def _related(target: Shown) -> RelatedRecord:
     )
 
 
-def _computed(row: RecordRow, key: str, kind: FieldKind) -> Any:
+def _computed(row: RecordRow, key: str, kind: FieldKind) -> FieldValue:
     """The last value; of a timer the time of completed entries, and which entry runs."""
     return _timer(row, key) if kind is FieldKind.TIMER else row.computed.get(key)
 
@@ -144,7 +144,7 @@ def _system(row: RecordRow, fields: FieldSpecs) -> dict[str, Any]:
     return {key: _written(row, spec.kind) for key, spec in fields.items() if spec.system}
 
 
-def _written(row: RecordRow, kind: FieldKind) -> Any:
+def _written(row: RecordRow, kind: FieldKind) -> str | int | None:
     """The value the platform wrote for a field of a system kind."""
     match kind:
         case FieldKind.AUTO_NUMBER:

@@ -47,7 +47,10 @@ def sides_of(fields: FieldSpecs, keys: Collection[str] | None = None) -> list[Si
 
 
 def seen_links(
-    workspace_id: Id, sides: Collection[Side], own_ids: Any, other_ids: Any = None
+    workspace_id: Id,
+    sides: Collection[Side],
+    own_ids: Expression | None,
+    other_ids: Expression | None = None,
 ) -> CompoundSelect[Any]:
     """The links these sides show: `field_id`, `own`, `other`, `place`, and `forward`.
 

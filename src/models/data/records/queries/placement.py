@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, or_, select
+from sqlalchemy import ColumnElement, FromClause, Uuid, bindparam, func, literal, or_, select
 
 from models.content.items.queries import PlacementOf
 from models.content.surfaces.queries import placement_of_surfaces
@@ -23,12 +23,12 @@ restorable = PlacementOf(
 """The placement of the database of a record that can be restored, or need not be."""
 
 
-def _item_of_content(surface: Any) -> ColumnElement[Any]:
+def _item_of_content(surface: FromClause) -> ColumnElement[Any]:
     """The item of the database that a content belongs to; null while its record is in the trash."""
-    live = select(record.c.id).where(*this_record(surface.workspace_id, surface.record_id))
+    live = select(record.c.id).where(*this_record(surface.c.workspace_id, surface.c.record_id))
     return (
-        item_of_database(surface.workspace_id, surface.database_id)
-        .where(or_(surface.record_id.is_(None), live.correlate_except(record).exists()))
+        item_of_database(surface.c.workspace_id, surface.c.database_id)
+        .where(or_(surface.c.record_id.is_(None), live.correlate_except(record).exists()))
         .scalar_subquery()
     )
 

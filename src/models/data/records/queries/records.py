@@ -53,7 +53,9 @@ visible = PlacementOf(
 """
 
 
-def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool], ...]:
+def this_record(
+    workspace_id: Id | ColumnElement[Id], record_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
     """The conditions of one record that is not in the trash."""
     return (
         record.c.workspace_id == workspace_id,
@@ -62,7 +64,9 @@ def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool],
     )
 
 
-def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool], ...]:
+def records_of(
+    workspace_id: Id | ColumnElement[Id], database_id: Id | ColumnElement[Id]
+) -> tuple[ColumnElement[bool], ...]:
     """The conditions of the records of a database that are not in the trash."""
     return (
         record.c.workspace_id == workspace_id,

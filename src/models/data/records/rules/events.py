@@ -60,5 +60,5 @@ def _without_long(record: JsonObject | None, longest: int) -> JsonObject | None:
     return {**record, **kept, "omittedKeys": sorted({*long, *_omitted(record)})}
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     return len(to_json(value))

@@ -102,7 +102,7 @@ async def complete(
     *,
     user_id: Id | None = None,
     signalled: bool = True,
-    **values: Any,
+    **values: object,
 ) -> TimeEntry:
     """Complete a held entry, whose times say when it ended."""
     changes = {

@@ -23,7 +23,7 @@ def worked(now: datetime) -> ColumnElement[Any]:
     return whole.op("-", return_type=_SPANS)(_entry.pauses)
 
 
-def span(start: Any, end: Any) -> ColumnElement[Any]:
+def span(start: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElement[Any]:
     """One span as a multirange."""
     return func.tstzmultirange(func.tstzrange(start, end), type_=_SPANS)
 

@@ -39,7 +39,7 @@ def _without(name: str, value: Any, key: str) -> Any:
             return value
 
 
-def _pruned(tree: Any, key: str) -> Any:
+def _pruned(tree: object, key: str) -> JsonObject | None:
     """A filter without the conditions on a field; None when no condition is left."""
     if not isinstance(tree, dict):
         return None
@@ -53,18 +53,22 @@ def _pruned(tree: Any, key: str) -> Any:
     return {connective: kept} if kept else None
 
 
-def _form_without(form: Any, key: str) -> Any:
+def _form_without(form: JsonObject | None, key: str) -> JsonObject | None:
+    if form is None:
+        return None
     questions = [
         {**question, "visibleIf": _pruned(question.get("visibleIf"), key)}
         if question.get("visibleIf")
         else question
-        for question in (form or {}).get("fields", ())
+        for question in form.get("fields", ())
         if question["key"] != key
     ]
     return {**form, "fields": questions} if questions else None
 
 
-def _levels_without(levels: Any, key: str) -> Any:
+def _levels_without(
+    levels: list[JsonObject] | JsonObject | None, key: str
+) -> list[JsonObject] | JsonObject | None:
     """One level of groups, or a list of them, without a field."""
     if isinstance(levels, list):
         return [level for level in levels if level["field"] != key] or None

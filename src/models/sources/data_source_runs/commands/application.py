@@ -186,7 +186,9 @@ def _collected(
     return func.coalesce(found, literal({}, JSONB))
 
 
-def _with_title(values: Any, renamed: Any, title: Any) -> Any:
+def _with_title(
+    values: ColumnElement[Any], renamed: ColumnElement[bool], title: ColumnElement[str]
+) -> ColumnElement[Any]:
     named = func.jsonb_build_object(TITLE_KEY, title, type_=JSONB)
     return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
 

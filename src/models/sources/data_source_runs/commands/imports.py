@@ -4,7 +4,6 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import to_json
@@ -159,7 +158,7 @@ async def _connection(
     }
 
 
-def _required(value: Any, name: str, kind: ImportKind) -> None:
+def _required(value: object, name: str, kind: ImportKind) -> None:
     if value is None:
         raise ValidationError.at(name, f"An import of the kind {kind.value} needs it.")
 

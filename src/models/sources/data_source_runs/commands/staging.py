@@ -1,6 +1,6 @@
 """Staging the rows of a run, a batch per transaction."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
@@ -54,7 +54,7 @@ async def find_run(work: UnitOfWork, run_id: Id) -> SourceRunRow:
     return found
 
 
-async def record_progress(work: UnitOfWork, run_id: Id, **changed: Any) -> bool:
+async def record_progress(work: UnitOfWork, run_id: Id, **changed: object) -> bool:
     """Merge how far an open run has come into what was recorded; False when it is closed."""
     progress = data_source_run.c.progress.op("||", return_type=JSONB())(literal(changed, JSONB))
     written = await work.execute(

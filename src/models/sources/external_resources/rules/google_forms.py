@@ -13,7 +13,7 @@ _MOST_RATING = 10
 """The highest value of our kind rating."""
 
 
-def google_form(document: Any) -> HostedForm:
+def google_form(document: object) -> HostedForm:
     """The content of a form. Raises NoFormError for a document that is none."""
     if not isinstance(document, dict) or not isinstance(document.get("info"), dict):
         raise NoFormError("The document is no form of Google Forms.")
@@ -111,9 +111,9 @@ _KINDS = {
 """Files that are uploaded have none: no form of ours asks the public for one."""
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value.strip() or None if isinstance(value, str) else None

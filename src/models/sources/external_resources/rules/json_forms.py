@@ -7,8 +7,6 @@
 `kind` is that of the field which keeps the answers; a question of another kind is left out.
 """
 
-from typing import Any
-
 from models.core.base import JsonObject
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.external_resources.rules.forms import FormQuestion, HostedForm, NoFormError
@@ -18,7 +16,7 @@ MIME_TYPE = "application/vnd.workspace.form+json"
 _KINDS = frozenset(kind.value for kind in FieldKind)
 
 
-def json_form(document: Any) -> HostedForm:
+def json_form(document: object) -> HostedForm:
     """The content of a form. Raises NoFormError for a document that is none."""
     if not isinstance(document, dict) or not isinstance(document.get("questions"), list):
         raise NoFormError("The document has no list of questions.")
@@ -42,5 +40,5 @@ def _question(asked: JsonObject) -> FormQuestion:
     )
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value.strip() or None if isinstance(value, str) else None

@@ -6,7 +6,6 @@ is left out, or stands as its text.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from models.core.base import JsonObject
 
@@ -21,12 +20,12 @@ def notion_markdown(blocks: Sequence[JsonObject]) -> str:
     return "\n".join(_lines(blocks)).strip("\n") + "\n"
 
 
-def plain_text(rich: Any) -> str:
+def plain_text(rich: object) -> str:
     """Rich text without its annotations."""
     return "".join(str(one.get("plain_text") or "") for one in _objects(rich))
 
 
-def rich_markdown(rich: Any) -> str:
+def rich_markdown(rich: object) -> str:
     """Rich text, annotated as far as Markdown can."""
     return "".join(_span(one) for one in _objects(rich))
 
@@ -190,12 +189,12 @@ def _leading(text: str) -> str:
     return _LEADING.sub(r"\1\\\2", text)
 
 
-def _url(value: Any) -> str | None:
+def _url(value: object) -> str | None:
     """An address that Markdown can hold; other schemes could run code where it is shown."""
     if not isinstance(value, str) or not value.startswith(("https://", "http://", "mailto:")):
         return None
     return re.sub(r"[\s<>()]", lambda found: f"%{ord(found[0]):02X}", value)
 
 
-def _objects(value: Any) -> list[JsonObject]:
+def _objects(value: object) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -7,7 +7,7 @@ from models.core.base import JsonObject
 from models.sources.external_resources.rules.notion_markdown import plain_text
 
 
-def notion_row(properties: Any) -> dict[str, str]:
+def notion_row(properties: object) -> dict[str, str]:
     """The cells of a page, by the names of its properties; empty ones are left out."""
     if not isinstance(properties, dict):
         return {}
@@ -19,7 +19,7 @@ def notion_row(properties: Any) -> dict[str, str]:
     return {name: text for name, text in cells.items() if text}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     match value:
         case None:
             return ""

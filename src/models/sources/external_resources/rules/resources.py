@@ -1,7 +1,7 @@
 """Resources of a provider (interface, Provider resource; decisions C13)."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -65,7 +65,7 @@ def _web_address(text: str) -> str:
     return text
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: JsonObject) -> JsonObject:
     problem = metadata_problem(value)
     if problem is not None:
         raise ValueError(problem)

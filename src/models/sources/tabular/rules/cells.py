@@ -3,6 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
+from pydantic import JsonValue
 from pydantic_core import to_json
 
 
@@ -28,7 +29,7 @@ Cell: TypeAlias = str | Typed | None
 _EXACT = 2**53
 
 
-def cell(value: Any) -> Cell:
+def cell(value: object) -> Cell:
     """The cell a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
@@ -44,14 +45,14 @@ def cell(value: Any) -> Cell:
         return value.date() if midnight else value
     if isinstance(value, list | dict):
         return value or None
-    return value  # type: ignore[no-any-return]  # the other types are cells already
+    return value  # type: ignore[return-value]  # the other types are cells already
 
 
 def _number(value: float) -> Cell:
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 
-def shown_cell(value: Cell) -> Any:
+def shown_cell(value: Cell) -> JsonValue:
     """The cell as JSON: days, moments and times by ISO 8601, a duration in milliseconds."""
     if isinstance(value, date | time):
         return value.isoformat()

@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from models.core.values import InvalidValueError, stored_moment
-from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.fields import FieldSpec, FieldValue, Option
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
 from models.data.fields.rules.registry import KIND_RULES
-from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, convert_value
+from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, Lost, convert_value
 from models.data.records.rules.write.options import GrowingField, may_grow
 from models.sources.tabular.rules.cells import Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 
-Convert: TypeAlias = Callable[[Cell], Any]
+Convert: TypeAlias = Callable[[Cell], FieldValue | Lost]
 """Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
 
 _REMEMBERED = 10_000
@@ -48,9 +48,9 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
     """The conversion of cells to values of a field; equal texts are converted once."""
     if spec.kind in TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
-    cache: dict[str, Any] = {}
+    cache: dict[str, FieldValue | Lost] = {}
 
-    def convert(value: Cell) -> Any:
+    def convert(value: Cell) -> FieldValue | Lost:
         if value is None:
             return None
         if not isinstance(value, str):
@@ -71,7 +71,7 @@ def _text(spec: FieldSpec) -> Convert:
     assert check is not None, "clients write text"
     is_line = spec.kind in _LINES
 
-    def convert(value: Cell) -> Any:
+    def convert(value: Cell) -> FieldValue | Lost:
         if value is None:
             return None
         if not isinstance(value, str):
@@ -87,7 +87,7 @@ def _text(spec: FieldSpec) -> Convert:
 def _growing(field: GrowingField) -> Convert:
     """The conversion of cells to options, which come into being where a name is new."""
 
-    def convert(value: Cell) -> Any:
+    def convert(value: Cell) -> FieldValue | Lost:
         if value is None:
             return None
         names = [shown_cell(value)] if not isinstance(value, list) else value
@@ -101,7 +101,7 @@ def _growing(field: GrowingField) -> Convert:
     return convert
 
 
-def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> Any:
+def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> FieldValue | Lost:
     plain = text.strip()
     try:
         if spec.kind in _BY_DAY:
@@ -115,7 +115,7 @@ def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> Any:
     return convert_value(_TEXT, spec, plain)
 
 
-def _typed(spec: FieldSpec, value: Any) -> Any:
+def _typed(spec: FieldSpec, value: Cell) -> FieldValue | Lost:
     """The value of a cell that its file has typed."""
     if isinstance(value, datetime):
         return _from_moment(spec, value)
@@ -137,7 +137,7 @@ def _typed(spec: FieldSpec, value: Any) -> Any:
     return _from_json(spec, value)
 
 
-def _from_moment(spec: FieldSpec, value: datetime) -> Any:
+def _from_moment(spec: FieldSpec, value: datetime) -> FieldValue | Lost:
     """A moment of a workbook has no offset: it is meant in the time zone of the field."""
     if value.tzinfo is not None:
         return convert_value(_DATETIME, spec, stored_moment(value))
@@ -147,7 +147,7 @@ def _from_moment(spec: FieldSpec, value: datetime) -> Any:
     return convert_value(_DATETIME, spec, stored_moment(value.replace(tzinfo=UTC)))
 
 
-def _from_json(spec: FieldSpec, value: Any) -> Any:
+def _from_json(spec: FieldSpec, value: FieldValue) -> FieldValue | Lost:
     checked = _checked(spec, value)
     if checked is not LOST:
         return checked
@@ -158,7 +158,7 @@ def _from_json(spec: FieldSpec, value: Any) -> Any:
     return convert_value(_JSON, spec, value)
 
 
-def _checked(spec: FieldSpec, value: Any) -> Any:
+def _checked(spec: FieldSpec, value: object) -> FieldValue | Lost:
     check = KIND_RULES[spec.kind].check
     assert check is not None, "a column fills only fields that clients write"
     try:

@@ -98,7 +98,7 @@ _VISIBLE: Mapping[str, _Visible] = {
 }
 
 
-async def _admit(work: UnitOfWork, actor: Actor, kind: OperationKind, about: Any) -> None:
+async def _admit(work: UnitOfWork, actor: Actor, kind: OperationKind, about: object) -> None:
     """The checks of the endpoint (decisions C2): scope, visibility, level."""
     rule = RULES[kind]
     if rule.scope not in actor.scopes and rule.other_scope not in actor.scopes:

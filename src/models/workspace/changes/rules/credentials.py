@@ -1,7 +1,6 @@
 """Credentials in operations: they go in sealed, and are shown hidden (ADR 0048). Pure."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from models.automation.automations.rules.language.credentials import written
 from models.core.base import JsonObject
@@ -25,6 +24,6 @@ def operation_credentials(kind: OperationKind, values: JsonObject) -> list[Crede
     return credentials_in(values, _written) if kind in _CALLING else []
 
 
-def _written(value: Any) -> Iterator[tuple[Place, Any]]:
+def _written(value: object) -> Iterator[tuple[Place, object]]:
     if not is_reference(value):
         yield from written(value)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import insert, select, update
 
@@ -102,7 +101,7 @@ async def hold_chunk(
     return locked_entry
 
 
-async def record(work: UnitOfWork, entry_id: Id, **values: Any) -> None:
+async def record(work: UnitOfWork, entry_id: Id, **values: object) -> None:
     """Write values of a held entry."""
     await work.execute(
         update(legacy_import_workspace)
@@ -134,7 +133,12 @@ def without_none(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 async def enter_stage(
-    work: UnitOfWork, locked_entry: Held, stage: ImportStage, *, keeps: bool = True, **values: Any
+    work: UnitOfWork,
+    locked_entry: Held,
+    stage: ImportStage,
+    *,
+    keeps: bool = True,
+    **values: object,
 ) -> None:
     """Go to another stage; what was found so far is kept, unless it says otherwise."""
     findings = findings_of(locked_entry.entry) if keeps else Findings()

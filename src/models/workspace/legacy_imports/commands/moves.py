@@ -1,7 +1,6 @@
 """The beginning and the end of every decision about a run."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
@@ -14,7 +13,7 @@ from runtime.errors import NotFoundError
 
 
 async def move(
-    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, **values: Any
+    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, **values: object
 ) -> None:
     """Bring a locked run to another status, which it may reach from its own."""
     moved = await lifecycle.move(

@@ -1,7 +1,5 @@
 """Going on with a run after its import: another try, or the way back."""
 
-from typing import Any
-
 from sqlalchemy import update
 
 from models.core.access.rules import Principal
@@ -142,7 +140,7 @@ async def roll_back(
 
 
 async def _go_on(
-    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, kind: str, **values: Any
+    work: UnitOfWork, run: LegacyImportRun, target: LegacyImportStatus, kind: str, **values: object
 ) -> None:
     """Give a run at rest another execution, of its own id."""
     number = run.executions + 1

@@ -1,11 +1,11 @@
 """Comparing what was imported with the bundle: numbers of rows, and samples of contents."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import JSON, Text, cast, column, func, literal, select
+from sqlalchemy import JSON, ColumnElement, Text, cast, column, func, literal, select
 
 from models.core.base import JsonObject
 from models.core.bundles.findings import Findings
@@ -69,13 +69,15 @@ async def _compared(
     given = cast(literal(to_json(rows).decode(), Text), JSON)
     source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
 
-    def digest(of: Any) -> Any:
-        pairs = [part for name in names for part in (literal(name, Text), of[name])]
+    def digest(columns: Iterable[ColumnElement[Any]]) -> ColumnElement[str]:
+        named = zip(names, columns, strict=True)
+        pairs = [part for name, value in named for part in (literal(name, Text), value)]
         return func.md5(cast(func.jsonb_strip_nulls(func.jsonb_build_object(*pairs)), Text))
 
-    meant = {name: or_default(table.c[name], source.c[name]) for name in names}
+    meant = digest(or_default(table.c[name], source.c[name]) for name in names)
+    there = digest(table.c[name] for name in names)
     pairs = await work.rows(
-        select(digest(meant).label("expected"), digest(table.c).label("there"), table.c.id)
+        select(meant.label("expected"), there.label("there"), table.c.id)
         .select_from(source.outerjoin(table, table.c.id == source.c.id))
         .order_by(source.c.id)
     )

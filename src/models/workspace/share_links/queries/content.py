@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from pydantic import JsonValue
 from sqlalchemy import tuple_
 
 from models.content.files.queries import file_of_item, unhidden_files
@@ -162,7 +162,7 @@ def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
     )
 
 
-def _without_references(value: Any, urls: dict[str, str]) -> Any:
+def _without_references(value: JsonValue, urls: dict[str, str]) -> JsonValue:
     """Content without references: a visitor does not learn of people, items and records."""
     if isinstance(value, list):
         return [_without_references(entry, urls) for entry in value]

@@ -7,9 +7,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from models.core.base import JsonObject
+
+Label = TypeVar("Label")
 
 MOST_DATABASES = 6
 _MOST_STEPS = 3
@@ -42,7 +44,7 @@ class _Language:
         text: str = self.words["phrases"][phrase][self.place]
         return text.format(**parts) if parts else text
 
-    def of(self, labels: Sequence[Any]) -> Any:
+    def of(self, labels: Sequence[Label]) -> Label:
         """The label for this language."""
         return labels[self.place]
 
@@ -158,7 +160,7 @@ def _start_page(description: str, topics: Sequence[_Topic], language: _Language)
     return _item("page", "start", language.say("start"), "👋", content=content)
 
 
-def _item(kind: str, ref: str, label: str, icon: str, **more: Any) -> JsonObject:
+def _item(kind: str, ref: str, label: str, icon: str, **more: object) -> JsonObject:
     return {"type": kind, "ref": ref, "label": label, "icon": icon, **more}
 
 

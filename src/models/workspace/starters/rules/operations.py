@@ -1,7 +1,6 @@
 """From a plan to the operations that build it. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from models.core.base import JsonObject
 from models.core.keys import slug
@@ -52,7 +51,7 @@ def _appearance(node: PlanNode) -> JsonObject:
     return {} if node.icon is None else {"icon": node.icon}
 
 
-def _item(node: PlanNode, kind: str, **given: Any) -> Operation:
+def _item(node: PlanNode, kind: str, **given: object) -> Operation:
     body = {"kind": kind, "title": node.label, **_place(node), **_appearance(node), **given}
     return _operation(OperationKind.CREATE_ITEM, node.ref, body)
 

@@ -38,7 +38,7 @@ _TYPES: Mapping[str, NodeType] = {
 _HOLDERS = frozenset({NodeType.FOLDER, NodeType.PAGE})
 
 
-def normalized(plan: Any) -> StarterPlan:
+def normalized(plan: object) -> StarterPlan:
     """The plan as it would be built. Raises `ValidationError` when nothing is left to build."""
     content = plan if isinstance(plan, dict) else {}
     nodes = _nodes(content.get("nodes"))
@@ -61,7 +61,7 @@ class _Found:
     parent: str | None
 
 
-def _nodes(raw: Any) -> list[PlanNode]:
+def _nodes(raw: object) -> list[PlanNode]:
     """The nodes, as far as they are known, each with a ref of its own."""
     taken: set[str] = set()
     made: list[PlanNode] = []
@@ -72,7 +72,7 @@ def _nodes(raw: Any) -> list[PlanNode]:
     return made
 
 
-def _flat(raw: Any) -> Iterator[_Found]:
+def _flat(raw: object) -> Iterator[_Found]:
     """The nodes with those below them, parents first; unknown types are left out."""
     stack: list[tuple[Any, str | None]] = []
     stack += [(node, None) for node in _list(raw)][::-1]
@@ -92,12 +92,12 @@ def _flat(raw: Any) -> Iterator[_Found]:
             yield _Found(node, kind, label, _ref(node.get("parentRef")) or above)
 
 
-def _ref(value: Any) -> str | None:
+def _ref(value: object) -> str | None:
     text = words(value, 200)
     return slug(text, "node") if text else None
 
 
-def _list(value: Any) -> Sequence[Any]:
+def _list(value: object) -> Sequence[Any]:
     return value[:_MOST_LOOKED_AT] if isinstance(value, list) else ()
 
 
@@ -127,7 +127,7 @@ def _node(found: _Found, ref: str) -> PlanNode:
     return node
 
 
-def _lines(value: Any) -> list[str]:
+def _lines(value: object) -> list[str]:
     given = value.split("\n") if isinstance(value, str) else _list(value)
     lines = [words(line, MAX_LINE) for line in given[: MAX_LINES * 2]]
     return [line for line in lines if line][:MAX_LINES]

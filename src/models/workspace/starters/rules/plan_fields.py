@@ -54,7 +54,7 @@ _STACKED = frozenset({FieldKind.STATUS, FieldKind.SELECT})
 _DATED = frozenset({FieldKind.DATE, FieldKind.DATETIME})
 
 
-def plan_fields(raw: Any) -> list[PlanField]:
+def plan_fields(raw: object) -> list[PlanField]:
     """At most 20 fields; the first holds the titles."""
     fields: list[PlanField] = []
     keys = {TITLE_KEY}
@@ -84,7 +84,7 @@ def _title(label: str, key: str, kind: FieldKind) -> list[PlanField]:
     return [PlanField(key=TITLE_KEY, label=named, kind=FieldKind.TEXT)]
 
 
-def _kind(value: Any) -> FieldKind:
+def _kind(value: object) -> FieldKind:
     try:
         kind = FieldKind(words(value, 63).lower())
     except ValueError:
@@ -104,7 +104,7 @@ def _field(raw: Mapping[str, Any], key: str, label: str, kind: FieldKind) -> Pla
     return PlanField(key=key, label=label, kind=kind, options=options or None, target=target)
 
 
-def _options(raw: Any) -> list[str]:
+def _options(raw: object) -> list[str]:
     given = raw[: MAX_OPTIONS * 5] if isinstance(raw, list) else ()
     named = [one.get("name") if isinstance(one, dict) else one for one in given]
     names = {slug(name, "option"): name for one in named if (name := words(one, MAX_LABEL))}
@@ -125,7 +125,7 @@ def with_targets(nodes: Sequence[PlanNode]) -> list[PlanNode]:
     ]
 
 
-def plan_views(raw: Any, fields: Sequence[PlanField]) -> list[PlanView]:
+def plan_views(raw: object, fields: Sequence[PlanField]) -> list[PlanView]:
     """The views that the fields can serve; those the plan has, else what the fields suggest."""
     by_key = {field.key: field for field in fields}
     views: list[PlanView] = []
@@ -167,7 +167,7 @@ def suggested_views(fields: Sequence[PlanField]) -> list[PlanView]:
     return views
 
 
-def plan_records(raw: Any, fields: Sequence[PlanField]) -> list[PlanRecord]:
+def plan_records(raw: object, fields: Sequence[PlanField]) -> list[PlanRecord]:
     """At most 50 records with titles; values that their fields would refuse are left out."""
     by_key = {field.key: field for field in fields}
     records: list[PlanRecord] = []
@@ -179,7 +179,7 @@ def plan_records(raw: Any, fields: Sequence[PlanField]) -> list[PlanRecord]:
     return records[:MAX_RECORDS]
 
 
-def _data(raw: Any, fields: Mapping[str, PlanField]) -> JsonObject:
+def _data(raw: object, fields: Mapping[str, PlanField]) -> JsonObject:
     if not isinstance(raw, dict):
         return {}
     data: JsonObject = {}
@@ -191,12 +191,12 @@ def _data(raw: Any, fields: Mapping[str, PlanField]) -> JsonObject:
     return data
 
 
-def _text(field: PlanField, value: Any) -> str | None:
+def _text(field: PlanField, value: object) -> str | None:
     del field
     return words(value, 2_000) or None
 
 
-def _number(field: PlanField, value: Any) -> float | int | None:
+def _number(field: PlanField, value: object) -> float | int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     if field.kind is FieldKind.RATING:
@@ -204,7 +204,7 @@ def _number(field: PlanField, value: Any) -> float | int | None:
     return round(value, 2) if abs(value) < 1e12 else None
 
 
-def _flag(field: PlanField, value: Any) -> bool | None:
+def _flag(field: PlanField, value: object) -> bool | None:
     del field
     return value if isinstance(value, bool) else None
 
@@ -212,7 +212,7 @@ def _flag(field: PlanField, value: Any) -> bool | None:
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _day(field: PlanField, value: Any) -> str | None:
+def _day(field: PlanField, value: object) -> str | None:
     del field
     if not (isinstance(value, str) and _DAY.fullmatch(value)):
         return None
@@ -222,14 +222,14 @@ def _day(field: PlanField, value: Any) -> str | None:
         return None
 
 
-def _option(field: PlanField, value: Any) -> str | None:
+def _option(field: PlanField, value: object) -> str | None:
     text = words(value, MAX_LABEL)
     known = {slug(name, "option") for name in field.options or ()}
     key = slug(text, "option") if text else ""
     return key if key in known else None
 
 
-def _chosen(field: PlanField, value: Any) -> list[str] | None:
+def _chosen(field: PlanField, value: object) -> list[str] | None:
     given = value[: MAX_OPTIONS * 2] if isinstance(value, list) else [value]
     chosen = [key for one in given if (key := _option(field, one)) is not None]
     return list(dict.fromkeys(chosen)) or None

@@ -2,14 +2,13 @@
 
 import re
 import unicodedata
-from typing import Any
 
 _MARKUP = re.compile(
     r"<(script|style)\b.*?(</\1\s*>|$)|</?[a-z!][^>]*>?", re.IGNORECASE | re.DOTALL
 )
 
 
-def words(value: Any, longest: int) -> str:
+def words(value: object, longest: int) -> str:
     """One line of plain text without markup and control characters, empty for anything else."""
     if not isinstance(value, str):
         return ""

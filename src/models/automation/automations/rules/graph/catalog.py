@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import Graph
@@ -104,7 +103,7 @@ def referenced_secrets(graph: Graph, trigger_config: JsonObject) -> frozenset[st
     return frozenset().union(*named)
 
 
-def _ids_in(value: Any) -> Iterator[str]:
+def _ids_in(value: object) -> Iterator[str]:
     if isinstance(value, list):
         for item in value:
             yield from _ids_in(item)

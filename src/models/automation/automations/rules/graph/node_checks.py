@@ -113,14 +113,14 @@ def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str,
                 yield place, _sentence(part, model, at_length=at < MAX_PROBLEMS)
 
 
-def _unknown_key(value: Any, loc: Sequence[str | int]) -> str | None:
+def _unknown_key(value: object, loc: Sequence[str | int]) -> str | None:
     """The place of a key that the model does not have, whatever its value is."""
     *above, key = loc
     place = _known_place(value, above) if above else ""
     return None if place is None else f"{place}.{key}".lstrip(".")
 
 
-def _known_place(value: Any, loc: Sequence[str | int]) -> str | None:
+def _known_place(value: object, loc: Sequence[str | int]) -> str | None:
     """The part of an error's place that the value has, one key more at most; None in a binding."""
     parts: list[str] = []
     for step in loc:

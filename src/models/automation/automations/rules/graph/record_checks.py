@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pydantic
 
@@ -56,7 +55,7 @@ def record_problems(
             yield problem.path, problem.message
 
 
-def _plain(value: Any) -> JsonObject:
+def _plain(value: object) -> JsonObject:
     """An object whose keys are known, empty for anything else."""
     return value if isinstance(value, dict) and not is_binding(value) else {}
 
@@ -119,7 +118,7 @@ def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
 _NAMING = ("fields", "sorts", "groupBy", "aggregates")
 
 
-def _named(value: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+def _named(value: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     """The fields that a part of a query names beside its bindings."""
     if isinstance(value, list):
         for place, entry in enumerate(value):
@@ -130,7 +129,7 @@ def _named(value: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
         yield Detail(path, no_field(value, fields))
 
 
-def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+def _tested(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     """The problems of a filter, its bound operands aside."""
     if is_binding(tree):
         return
@@ -151,7 +150,7 @@ def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
         yield from (one for one in _refused(known, fields, path) if one.path not in bound)
 
 
-def _refused(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+def _refused(tree: object, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     try:
         read_filter(tree, fields, _ANY_TIME)
     except ValidationError as error:

@@ -1,7 +1,6 @@
 """Checks that what a node or a trigger refers to exists in the workspace (decisions C8)."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from models.automation.automations.rules.graph.catalog import NAMED_BY, ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import shorten
@@ -23,7 +22,7 @@ def missing(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str,
                 yield path, f'There is no {noun} "{shorten(text)}".'
 
 
-def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+def _texts(path: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list):

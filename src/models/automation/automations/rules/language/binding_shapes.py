@@ -1,19 +1,21 @@
 """The types of bindings on the wire (decisions C8, Bindings)."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
 from models.core.base import Input, JsonObject, example
 
+Value = TypeVar("Value")
+
 MAX_DEPTH = 64
 
 
-def bounded_depth(value: Any) -> Any:
+def bounded_depth(value: Value) -> Value:
     """Refuse nesting that is too deep for readers of a config."""
-    level: Iterable[Any] = [value]
+    level: Iterable[object] = [value]
     for _ in range(MAX_DEPTH):
         level = [child for item in level for child in _children(item)]
         if not level:
@@ -21,7 +23,7 @@ def bounded_depth(value: Any) -> Any:
     raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
 
 
-def _children(value: Any) -> Iterable[Any]:
+def _children(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()

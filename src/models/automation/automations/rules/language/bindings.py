@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard, overload
+
+from pydantic import JsonValue
 
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SecretMark
@@ -60,10 +62,10 @@ class BindingContext:
 
     trigger: Any
     nodes: Mapping[str, Any]
-    run: Mapping[str, Any]
+    run: JsonObject
     item: Any = None
     index: int | None = None
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: JsonObject = field(default_factory=dict)
     sends_secrets: bool = False
 
     def variables(self) -> JsonObject:
@@ -78,7 +80,7 @@ class BindingContext:
         }
 
 
-def is_binding(value: Any) -> bool:
+def is_binding(value: object) -> TypeGuard[JsonObject]:
     """True when a JSON value is a binding rather than plain data."""
     return (
         isinstance(value, dict)
@@ -89,7 +91,11 @@ def is_binding(value: Any) -> bool:
     )
 
 
-def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
+@overload
+def resolve(value: JsonObject, context: BindingContext, depth: int = 0) -> JsonObject: ...
+@overload
+def resolve(value: JsonValue, context: BindingContext, depth: int = 0) -> JsonValue: ...
+def resolve(value: JsonValue, context: BindingContext, depth: int = 0) -> JsonValue:
     """The value with every binding in it resolved. A path to nothing gives None.
 
     Raises BindingError for a binding that cannot be read or evaluated.
@@ -104,7 +110,7 @@ def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
     return value
 
 
-def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> Any:
+def _resolve_binding(kind: BindingType, value: JsonValue, context: BindingContext) -> JsonValue:
     if kind is BindingType.LITERAL:
         return value
     text = _text(kind, value)
@@ -128,7 +134,7 @@ def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> 
     return compile_path(text).get(context.trigger)
 
 
-def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def problems(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The problems with the bindings of a config, as path and message."""
     check_depth(depth)
     if is_binding(value):
@@ -143,7 +149,11 @@ def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, 
             yield from problems(item, f"{path}.{index}" if path else str(index), depth + 1)
 
 
-def without_literals(value: Any, depth: int = 0) -> Any:
+@overload
+def without_literals(value: JsonObject, depth: int = 0) -> JsonObject: ...
+@overload
+def without_literals(value: JsonValue, depth: int = 0) -> JsonValue: ...
+def without_literals(value: JsonValue, depth: int = 0) -> JsonValue:
     """The value with its `literal` bindings unwrapped; other bindings stay."""
     check_depth(depth)
     if is_binding(value):
@@ -155,7 +165,7 @@ def without_literals(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def holds_binding(value: Any, depth: int = 0) -> bool:
+def holds_binding(value: object, depth: int = 0) -> bool:
     """True when there is a binding anywhere in a value."""
     check_depth(depth)
     if is_binding(value):
@@ -171,7 +181,7 @@ PLAIN_BRACES = (
 _BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
-def braces(value: Any, path: str = "") -> Iterator[str]:
+def braces(value: object, path: str = "") -> Iterator[str]:
     """The places of plain texts in a config that look like templates and are none."""
     if isinstance(value, str):
         if _BRACES.search(value):
@@ -184,7 +194,7 @@ def braces(value: Any, path: str = "") -> Iterator[str]:
             yield from braces(item, f"{path}.{key}" if path else str(key))
 
 
-def _problem(kind: BindingType, value: Any) -> str | None:
+def _problem(kind: BindingType, value: object) -> str | None:
     if kind is BindingType.LITERAL:
         return None
     try:
@@ -205,7 +215,7 @@ def _problem(kind: BindingType, value: Any) -> str | None:
     return None
 
 
-def _text(kind: BindingType, value: Any) -> str:
+def _text(kind: BindingType, value: object) -> str:
     if not isinstance(value, str):
         raise BindingError(f"The value of a {kind} binding must be text.")
     return value

@@ -1,7 +1,6 @@
 """Credentials in configs with bindings: one that only names where a value is, holds none. Pure."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from models.automation.automations.rules.language.bindings import BindingType, is_binding
 from models.core.credentials import Place, as_it_is
@@ -10,7 +9,7 @@ _WRITTEN_OUT = frozenset({BindingType.LITERAL, BindingType.TEMPLATE, BindingType
 """Bindings whose text may hold the credential itself."""
 
 
-def written(value: Any) -> Iterator[tuple[Place, Any]]:
+def written(value: object) -> Iterator[tuple[Place, object]]:
     """The parts that are written out in a value that may be a binding."""
     if not is_binding(value):
         yield from as_it_is(value)

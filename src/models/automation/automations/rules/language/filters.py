@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.bindings import is_binding
 from models.automation.automations.rules.language.paths import Path, compile_path
+from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import VARIABLES
 from models.core.filters import json_values
@@ -31,7 +32,7 @@ class PathLeaf:
     operand: Any
     zone: ZoneInfo
 
-    def holds(self, variables: Mapping[str, Any], now: datetime) -> bool:
+    def holds(self, variables: JsonObject, now: datetime) -> bool:
         """True when it holds for the variables now.
 
         Raises BindingError for an operand that cannot be read, and for data too large to search.
@@ -43,7 +44,7 @@ class PathLeaf:
             raise BindingError(f'The value of "{self.op}" {error}.') from None
 
 
-def matches(tree: Any, variables: Mapping[str, Any], now: datetime) -> bool:
+def matches(tree: object, variables: Mapping[str, Any], now: datetime) -> bool:
     """True when the variables satisfy the filter now.
 
     Raises BindingError for a tree that is none.
@@ -56,7 +57,9 @@ def matches(tree: Any, variables: Mapping[str, Any], now: datetime) -> bool:
     return holds(read, lambda leaf: leaf.holds(known, now))
 
 
-def filter_problems(tree: Any, variables: Collection[str] = VARIABLES) -> Iterator[tuple[str, str]]:
+def filter_problems(
+    tree: object, variables: Collection[str] = VARIABLES
+) -> Iterator[tuple[str, str]]:
     """The problems of a filter, each as path and sentence, before any value is known.
 
     Paths begin with one of the variables.

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any
+
+from pydantic import JsonValue
 
 from models.automation.automations.rules.graph.kinds import shorten
 from models.core.expressions.rules.errors import BindingError
@@ -45,7 +46,7 @@ class Path:
     steps: tuple[_Step, ...]
     _query: tuple[Segment, ...] | None = None
 
-    def get(self, value: Any) -> Any:
+    def get(self, value: JsonValue) -> JsonValue:
         """The value at the path, None when there is none (decisions C8).
 
         Raises BindingError for data too large to be searched.
@@ -142,7 +143,7 @@ def _jsonpath(step: _Step) -> str:
     return f"[{step.key}]" if isinstance(step.key, int) else f"['{step.key}']"
 
 
-def _child(value: Any, key: str | int) -> Any:
+def _child(value: JsonValue, key: str | int) -> JsonValue:
     if isinstance(value, dict):
         return value.get(key) if isinstance(key, str) else None
     if isinstance(value, list):

@@ -1,9 +1,11 @@
 """Marks that stand for secrets in a node's parameters until the moment they are sent."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from pydantic import JsonValue
 
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
+from models.core.base import JsonObject
 
 SENDERS = frozenset({NodeKind.HTTP_REQUEST, NodeKind.SEND_EMAIL, NodeKind.SEND_WEBHOOK})
 """Kinds whose parameters are for somebody outside. An action's input is kept with its run, so the
@@ -35,7 +37,7 @@ def no_secret(name: str) -> str:
     return f'There is no secret "{shorten(name)}".'
 
 
-def marked_names(value: Any) -> Iterator[str]:
+def marked_names(value: object) -> Iterator[str]:
     """The names of the secrets whose marks stand in a JSON value."""
     if isinstance(value, SecretMark):
         yield value.name
@@ -47,12 +49,16 @@ def marked_names(value: Any) -> Iterator[str]:
             yield from marked_names(item)
 
 
-def revealed(value: Any, secrets: Mapping[str, str]) -> Any:
-    """The JSON value with the secrets in place of their marks."""
+def revealed(parameters: JsonObject, secrets: Mapping[str, str]) -> JsonObject:
+    """The parameters with the secrets in place of their marks."""
+    return {key: _revealed(item, secrets) for key, item in parameters.items()}
+
+
+def _revealed(value: JsonValue, secrets: Mapping[str, str]) -> JsonValue:
     if isinstance(value, SecretMark):
         return secrets[value.name]
     if isinstance(value, dict):
-        return {key: revealed(item, secrets) for key, item in value.items()}
+        return {key: _revealed(item, secrets) for key, item in value.items()}
     if isinstance(value, list):
-        return [revealed(item, secrets) for item in value]
+        return [_revealed(item, secrets) for item in value]
     return value

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
 
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import GraphNode
@@ -18,7 +17,7 @@ from models.core.expressions.rules.cel_text import selections
 from models.core.expressions.rules.errors import BindingError
 
 
-def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
+def references(value: object, variable: str = "nodes") -> frozenset[str] | None:
     """The ids of nodes whose outputs a config can read; None when that depends on the data.
 
     For another `variable` the keys of that. Counts bindings, and what conditions, switches and
@@ -75,17 +74,17 @@ def _readable(node: GraphNode) -> JsonObject:
     return value
 
 
-def cel_length(value: Any) -> int:
+def cel_length(value: object) -> int:
     """The characters of CEL that a config holds."""
     return sum(_CEL_LENGTH[kind](text) for kind, text in _texts(value, 0) if kind in _CEL_LENGTH)
 
 
-def secret_names(value: Any) -> frozenset[str]:
+def secret_names(value: object) -> frozenset[str]:
     """The names of the secrets that a config holds bindings of."""
     return frozenset(name for _, name in secrets_in(value))
 
 
-def secrets_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+def secrets_in(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """The secrets that a config holds bindings of, each as path and name."""
     check_depth(depth)
     if is_binding(value):
@@ -99,7 +98,7 @@ def secrets_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str
             yield from secrets_in(item, f"{path}.{index}" if path else str(index), depth + 1)
 
 
-def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
+def _texts(value: object, depth: int) -> Iterator[tuple[str, str]]:
     """The texts of a config that read the run, each with how it reads."""
     check_depth(depth)
     if is_binding(value):

@@ -79,7 +79,7 @@ def compile_template(text: str) -> Template:
     return Template(tuple(part for part in parts if part != ""))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

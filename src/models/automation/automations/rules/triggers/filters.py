@@ -54,7 +54,7 @@ class Asked:
     now: datetime
 
 
-def filter_is_wrong(predicate: Any, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def filter_is_wrong(predicate: object, variables: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Reasons why a filter cannot be evaluated, as far as it tells without data: path, sentence."""
     if isinstance(predicate, str):
         try:
@@ -67,7 +67,7 @@ def filter_is_wrong(predicate: Any, variables: tuple[str, ...]) -> Iterator[tupl
 
 
 def field_problems(
-    predicate: Any, variables: tuple[str, ...], fields: FieldSpecs
+    predicate: object, variables: tuple[str, ...], fields: FieldSpecs
 ) -> Iterator[tuple[str, str]]:
     """The problems of the fields a filter names, given those there are: path, sentence."""
     if isinstance(predicate, str):
@@ -76,7 +76,7 @@ def field_problems(
         yield from _tree_problems(predicate, _Leaves(variables, fields, _ANY_TIME, checked=True))
 
 
-def _tree_problems(given: Any, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
+def _tree_problems(given: object, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
     try:
         read_tree(given, leaves.read)
     except FilterError as error:
@@ -113,7 +113,7 @@ _UNKNOWN: AllOf[_Leaf] = AllOf(())
 """Stands for the leaf of a field whose database is not at hand."""
 
 
-def _first_name(name: Any) -> str | None:
+def _first_name(name: object) -> str | None:
     """The first name of a path; None for what is no path."""
     try:
         return compile_path(name).split()[0] if isinstance(name, str) else None
@@ -122,7 +122,7 @@ def _first_name(name: Any) -> str | None:
 
 
 def passes(
-    predicate: Any, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
+    predicate: object, variables: tuple[str, ...], payload: Mapping[str, Any], context: Asked
 ) -> bool:
     """True when a payload satisfies a filter; without one everything does.
 
@@ -140,7 +140,7 @@ def passes(
     return result
 
 
-def _tree_passes(given: Any, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
+def _tree_passes(given: object, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
     record = known["record"]
     values = {key: value for part in _VALUES for key, value in record[part].items()}
     variables = {**values, **known}

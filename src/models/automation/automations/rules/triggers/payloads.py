@@ -3,7 +3,7 @@
 Nothing is fetched for a `$ref`, and patterns run on an engine without backtracking.
 """
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import jsonschema_rs
 
@@ -43,7 +43,7 @@ def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
         )
 
 
-def _validator(schema: JsonObject) -> Any:
+def _validator(schema: JsonObject) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(
         schema, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
     )

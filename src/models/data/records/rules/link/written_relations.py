@@ -44,7 +44,7 @@ def _relation(key: str, fields: FieldSpecs, hints: FieldHints) -> FieldSpec:
     return spec
 
 
-def _targets(spec: FieldSpec, value: Any) -> list[Id]:
+def _targets(spec: FieldSpec, value: object) -> list[Id]:
     single = spec.settings.get("cardinality") == "one"
     if value is None:
         value = []
@@ -58,7 +58,7 @@ def _targets(spec: FieldSpec, value: Any) -> list[Id]:
     return targets
 
 
-def _target(value: Any) -> Id:
+def _target(value: object) -> Id:
     target = parse_id(value) if isinstance(value, str) else None
     if target is None:
         raise InvalidValueError("must be a list of record ids")

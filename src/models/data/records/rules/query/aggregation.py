@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from sqlalchemy import Float, cast, distinct, false, func, not_, null
 
@@ -122,7 +121,7 @@ _FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
 }
 
 
-def shown_value(value: Any) -> Any:
+def shown_value(value: object) -> object:
     """A value from the database as JSON has it."""
     if isinstance(value, Decimal):
         whole = value == value.to_integral_value() and abs(value) < _LONGEST_WHOLE

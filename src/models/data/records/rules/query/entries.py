@@ -102,7 +102,7 @@ def is_mirrored(field: FieldSpec) -> bool:
     return form in exact and not (field.system and form is ValueForm.MOMENT)
 
 
-def order_key(field: FieldSpec, value: Any) -> Expression:
+def order_key(field: FieldSpec, value: object) -> Expression:
     """A value as it stands in the ordered column."""
     return literal(_key(field, value), _column(field).type)
 
@@ -111,13 +111,14 @@ def _column(field: FieldSpec) -> Expression:
     return record_index.c.number if value_form(field) in _NUMBERS else record_index.c.text
 
 
-def _key(field: FieldSpec, value: Any) -> Any:
+def _key(field: FieldSpec, value: Any) -> Decimal | str:
     if value_form(field) in _NUMBERS:
         return Decimal(value)
     if isinstance(value, datetime):
         utc = value.astimezone(UTC)
         return utc.strftime("%Y-%m-%dT%H:%M:%S.%f") if field.system else stored_moment(utc)
-    return value[:ENTRY_TEXT]
+    text: str = value[:ENTRY_TEXT]
+    return text
 
 
 def entries_of(field: FieldSpec) -> Expression:
@@ -177,7 +178,7 @@ def _range(field: FieldSpec, span: Range) -> Expression | None:
     return and_(*bounds)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     """True when a bound is compared as it is, and not by its first characters."""
     return not isinstance(value, str) or len(value) < ENTRY_TEXT
 

@@ -46,7 +46,7 @@ class Extracted:
     sql_type: TypeEngine[Any]
     bind: Callable[[Any], Any] = lambda value: value
 
-    def literal(self, value: Any) -> Expression:
+    def literal(self, value: object) -> Expression:
         return literal(self.bind(value), self.sql_type)
 
 
@@ -128,7 +128,7 @@ def _time(stored: Expression) -> Extracted:
     return Extracted(_like(stored, "__:__%"), Text())
 
 
-def _moment_text(value: Any) -> Any:
+def _moment_text(value: object) -> object:
     return stored_moment(value.astimezone(UTC)) if isinstance(value, datetime) else value
 
 

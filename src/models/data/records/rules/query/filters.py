@@ -1,9 +1,8 @@
 """Filters whose leaves name fields: an operator of the field's kind, an operand of its type."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from models.core.filters.conditions import Condition
@@ -51,13 +50,13 @@ class FieldLeaves:
         except InvalidValueError as problem:
             raise FilterError((f"{path}.value", str(problem))) from problem
 
-    def _leaf(self, op: Op, field: FieldSpec, operand: Any, here: ZoneInfo) -> Leaf:
+    def _leaf(self, op: Op, field: FieldSpec, operand: object, here: ZoneInfo) -> Leaf:
         if isinstance(operand, list) and len(operand) > MAX_OPERANDS:
             raise InvalidValueError(f"must be a list of at most {MAX_OPERANDS} values")
         reader = operand_reader(field)
         return Leaf(field, read_condition(op, value_form(field), reader, operand, self.now, here))
 
-    def _field(self, key: Any, path: str) -> FieldSpec:
+    def _field(self, key: object, path: str) -> FieldSpec:
         field = self.fields.get(key) if isinstance(key, str) else None
         if field is None:
             raise FilterError((path, no_field(key, self.fields)))
@@ -74,7 +73,7 @@ class FieldLeaves:
 
 
 def read_filter(
-    raw: Mapping[str, Any], fields: FieldSpecs, now: datetime, timezone: str | None = None
+    raw: object, fields: FieldSpecs, now: datetime, timezone: str | None = None
 ) -> RecordFilter:
     """The filter a client described; `timezone` serves leaves and fields that name none.
 
@@ -87,7 +86,7 @@ def read_filter(
         raise ValidationError(str(error), details) from error
 
 
-def _operator(name: Any, field: FieldSpec, path: str) -> Op:
+def _operator(name: object, field: FieldSpec, path: str) -> Op:
     usable = OPERATORS[value_form(field)]
     if isinstance(name, str) and name in usable:
         return Op(name)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import (
     ARRAY,
@@ -61,12 +61,12 @@ class Level:
             columns = [func.array_position(keys, value), value]
         return [nulls_last(one.desc() if self.descending else one.asc()) for one in columns]
 
-    def shown(self, value: Any) -> tuple[str, Any]:
+    def shown(self, value: object) -> tuple[str, object]:
         """The key and the value of a group on the wire."""
         if value is None:
             return "", None
         if self.granularity is not None:
-            return _period_key(value, self.granularity), value
+            return _period_key(str(value), self.granularity), value
         if isinstance(value, bool):
             return str(value).lower(), value
         shown = shown_value(value)

@@ -29,7 +29,7 @@ def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
     return memory.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
 
 
-def leaf_holds(leaf: Leaf, stored_value: Any) -> bool:
+def leaf_holds(leaf: Leaf, stored_value: object) -> bool:
     """True when a stored value meets a condition of its field; a value of another form is empty."""
     form = value_form(leaf.field)
     value = _typed(form, stored_value)
@@ -40,12 +40,12 @@ def leaf_holds(leaf: Leaf, stored_value: Any) -> bool:
     return meets(_bound(form, leaf.condition), value)
 
 
-def has_form(field: FieldSpec, stored_value: Any) -> bool:
+def has_form(field: FieldSpec, stored_value: object) -> bool:
     """True when a stored value has the form of its field; an absent value has every form."""
     return stored_value is None or _typed(value_form(field), stored_value) is not None
 
 
-def _typed(form: ValueForm, stored_value: Any) -> Any:
+def _typed(form: ValueForm, stored_value: object) -> object:
     """The value as conditions are compared with it; None where it has another form."""
     if form is ValueForm.OPAQUE:
         return stored_value

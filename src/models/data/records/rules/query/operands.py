@@ -40,25 +40,25 @@ def operand_reader(field: FieldSpec) -> Reader:
             return text
 
 
-def _number(value: Any) -> Decimal:
+def _number(value: object) -> Decimal:
     return Decimal(repr(number(value)))
 
 
-def _option(field: FieldSpec, value: Any) -> str:
+def _option(field: FieldSpec, value: object) -> str:
     """A key that exists, or any text where records may bring options that do not exist yet."""
     if field.settings.get("allowCreate"):
         return field.option_key(text(value)) or text(value)
     return values.check_option(field, value)
 
 
-def _id(value: Any, noun: str) -> str:
+def _id(value: object, noun: str) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
         raise InvalidValueError(f"must be the id of a {noun}")
     return str(checked)
 
 
-def _scalar(value: Any) -> str | bool | int | float:
+def _scalar(value: object) -> str | bool | int | float:
     """Anything that a looked-up list can hold: text, a number, true or false."""
     if isinstance(value, bool):
         return value

@@ -80,7 +80,7 @@ class Column:
         """True when it compares no less of a text than an entry of the side index holds."""
         return value_form(self.field) is not ValueForm.TEXT or self.length == ENTRY_TEXT
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: Any) -> object:
         """A value from a cursor, made comparable again."""
         return Decimal(value) if value_form(self.field) is ValueForm.NUMBER else value
 
@@ -89,19 +89,19 @@ class Column:
         directed = self.expression.desc() if self.descending else self.expression.asc()
         return nulls_first(directed) if self.nulls_first else nulls_last(directed)
 
-    def same(self, value: Any) -> Expression:
+    def same(self, value: object) -> Expression:
         if value is None:
             return self.expression.is_(None)
         return self.expression == self._bound(value)
 
-    def after(self, value: Any) -> Expression:
+    def after(self, value: object) -> Expression:
         if value is None:
             return self.expression.is_not(None) if self.nulls_first else false()
         bound = self._bound(value)
         beyond = self.expression < bound if self.descending else self.expression > bound
         return beyond if self.nulls_first else or_(beyond, self.expression.is_(None))
 
-    def _bound(self, value: Any) -> Expression:
+    def _bound(self, value: object) -> Expression:
         return literal(self.read(value), self._ordered[1])
 
 
@@ -163,7 +163,7 @@ class Order:
 NEWEST_FIRST = Order(())
 
 
-def _bound(value: Any, column: Expression) -> Expression:
+def _bound(value: object, column: Expression) -> Expression:
     return value if isinstance(value, ColumnElement) else literal(value, column.type)
 
 

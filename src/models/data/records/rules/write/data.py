@@ -7,7 +7,7 @@ from typing import Any
 from models.core.values import InvalidValueError
 from models.data.fields.rules.defaults import default_value
 from models.data.fields.rules.field_keys import FieldHints
-from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.fields import FieldSpecs, FieldValue
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
 from models.data.fields.rules.registry import KIND_RULES
 from runtime.errors import Detail, ValidationError
@@ -96,7 +96,7 @@ class DataCheck:
         """The reason why no value can be written under a key; None where one can."""
         return None if key in self._checks else self._why_not(key)
 
-    def _checked(self, key: str, value: Any) -> Any:
+    def _checked(self, key: str, value: object) -> FieldValue:
         """The stored form of a value, None for null."""
         if key not in self._checks:
             raise InvalidValueError(self._why_not(key))

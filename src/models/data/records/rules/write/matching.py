@@ -6,7 +6,7 @@ from typing import Any
 from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
 from models.data.fields.rules.field_keys import no_field
-from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, FieldValue
 from models.data.fields.rules.registry import KIND_RULES, value_form
 from runtime.errors import Detail
 
@@ -43,7 +43,7 @@ def _matchable(spec: FieldSpec) -> bool:
     return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[value_form(spec)]
 
 
-def _checked(spec: FieldSpec, value: Any) -> Any:
+def _checked(spec: FieldSpec, value: object) -> FieldValue:
     if value is None:
         raise InvalidValueError("is needed to find the record")
     check = KIND_RULES[spec.kind].check

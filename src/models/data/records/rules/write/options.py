@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from models.core.base import Id
 from models.core.keys import first_free, slug
@@ -11,6 +11,8 @@ from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.fields.rules.kinds import OPTION_KINDS
 from models.data.fields.rules.options import DEFAULT_COLOR
 from models.data.fields.shapes import MAX_OPTIONS
+
+Value = TypeVar("Value")
 
 MAX_OPTION_NAME = 100
 
@@ -55,7 +57,7 @@ def may_grow(spec: FieldSpec | None) -> bool:
     return bool(spec.settings.get("allowCreate"))
 
 
-def _chosen(growing: "GrowingField | None", value: Any) -> Any:
+def _chosen(growing: "GrowingField | None", value: object) -> object:
     if growing is None:
         return value
     if isinstance(value, list):
@@ -72,7 +74,7 @@ class GrowingField:
         self.make_id = make_id
         self._keys = {option.name.casefold(): option.key for option in reversed(spec.options)}
 
-    def key_of(self, value: Any) -> Any:
+    def key_of(self, value: Value) -> Value | str:
         """The key of the option that a value names; what could be no name is given back."""
         if not isinstance(value, str) or value in self.spec.option_keys or not _is_name(value):
             return value

@@ -1,7 +1,7 @@
 """Types that the configs of several kinds consist of."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
@@ -13,7 +13,7 @@ MAX_WAIT_SECONDS = 30 * 86_400
 """A wait cannot outlast its run (decisions C3)."""
 
 
-def one_or_many(value: Any) -> Any:
+def one_or_many(value: object) -> object:
     """One text or number as the list it stands for."""
     return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
 
