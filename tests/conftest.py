@@ -28,7 +28,7 @@ from tests.support.spaces import MASTER_SECRET, MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
 
 # The same examples in every run; and a machine that stands still for a moment refutes nothing.
-hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis_settings.register_profile("same", deadline=None, derandomize=True, max_examples=40)
 hypothesis_settings.register_profile(EXPLORE, deadline=None, max_examples=100 * FACTOR)
 hypothesis_settings.load_profile("same")
 

@@ -110,6 +110,9 @@ class Feed(asyncio.Protocol):
         self.received = bytearray()
         self.transport: asyncio.Transport
 
+    def as_made(self) -> "Feed":
+        return self
+
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -130,7 +133,7 @@ async def following(server: Server, queries: Sequence[str]) -> AsyncIterator[lis
             made = [Feed(query) for query in queries[first : first + AT_ONCE]]
             feeds += made
             for one in made:
-                await loop.create_connection(lambda one=one: one, "127.0.0.1", server.port)
+                await loop.create_connection(one.as_made, "127.0.0.1", server.port)
             await heard(made, b'"ready"')
         yield feeds
     finally:

@@ -88,7 +88,9 @@ async def place(
         async with database.transaction() as work:
             await work.execute(insert(app_user), [columns_of(one) for one in people])
         objects = Path(directory) / "objects"
-        engine = Engine(database, None, space.actor, ObjectStore(objects.as_uri()))  # type: ignore[arg-type]  # nobody asks Temporal
+        engine = Engine(
+            database, None, space.actor, ObjectStore(objects.as_uri())
+        )  # nobody asks Temporal
         yield Place(postgres, objects, content, engine)
         await database.close()
         postgres.stop()

@@ -40,7 +40,7 @@ LONG = 3_600
 
 async def sweep(engine: Engine) -> dict[str, int]:
     """One sweep of the reconciler, now."""
-    families = [AutomationRuns(), ActionRuns()]
+    families: list[Any] = [AutomationRuns(), ActionRuns()]
     activities = Reconciler(engine.database, engine.client, families, grace=timedelta())
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))

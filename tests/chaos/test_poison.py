@@ -211,8 +211,8 @@ async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_
     assert await status(data_source_run, healthy) == "succeeded"
     for step, (table, run_id) in lethal.items():
         reason = table.c.errors[1] if table is legacy_import_run else table.c.error
-        async with idle.database.reading() as work:
-            told = await work.scalar(select(reason).where(table.c.id == run_id))
+        async with idle.database.reading() as reading:
+            told = await reading.scalar(select(reason).where(table.c.id == run_id))
         assert await status(table, run_id) == "failed"
         assert told == f"{step} {END}"
     assert worker.process.exit_code is None

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance import reconciler as maintenance
-from activities.maintenance.executions import Execution
+from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.families import MOST_RESTARTS, RowT, Verdict, WorkFamily, WorkRow
 from activities.maintenance.reconciler import Reconciler
 from cli.families.automation_runs import AutomationRuns
@@ -477,7 +477,7 @@ async def test_a_run_whose_task_keeps_failing_is_reported(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     automation_id, run_id = await parked(engine)
-    whole = maintenance.describe_execution
+    whole = describe_execution
 
     async def describe(client: Client, workflow_id: str) -> Execution | None:
         found = await whole(client, workflow_id)

@@ -200,9 +200,9 @@ async def test_objects_go_with_their_last_file(engine: Engine, space: Space, obj
         await age(space, file, file_id, deleted_at=days)
     await age(space, file, exported, created_at=31)
     own = objects / "files" / str(space.id)
-    for name, days in (("orphan", 2), ("upload", 0.5)):
+    for name, age_in_days in (("orphan", 2), ("upload", 0.5)):
         (own / name).write_bytes(b"left behind")
-        moment = ago(days).timestamp()
+        moment = ago(age_in_days).timestamp()
         os.utime(own / name, (moment, moment))
     removed = await sweep(engine)
     assert (removed["files"], removed["items"], removed["orphans"]) == (4, 1, 1)

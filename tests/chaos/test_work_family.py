@@ -145,7 +145,7 @@ class Errand:
 class ErrandFamily(WorkFamily[WorkRow]):
     name, kind, row = "errands", ERRANDS, WorkRow
     workflows: ClassVar = {FAMILY: Errand}
-    queue: ClassVar = f"errands-{uuid.uuid4().hex}"
+    queue: ClassVar[Any] = f"errands-{uuid.uuid4().hex}"
 
     @override
     def activities(self, parts: Parts) -> Activities:
@@ -201,7 +201,7 @@ class Errands:
         """What the outbox holds of this family; it is delivered, or lost."""
         async with self.database.transaction() as work:
             taken = delete(outbox).where(outbox.c.workspace_id == WORKSPACE).returning(outbox)
-            rows = sorted(await work.rows(taken), key=lambda row: row.id)
+            rows: list[Any] = sorted(await work.rows(taken), key=lambda row: row.id)
         deliveries = ExecutionDeliveries(self.client, routes_of([ErrandFamily])).by_intent()
         for row in rows if not lose else ():
             await deliveries[Intent(row.intent)](row)

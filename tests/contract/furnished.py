@@ -20,7 +20,7 @@ from models.messages.notifications.commands import Notice, notify
 from models.messages.realtime_tickets.tables import realtime_ticket
 from models.people.experiments.commands import create_experiment
 from models.people.experiments.rules import TargetType
-from models.people.experiments.shapes import CreateExperiment
+from models.people.experiments.shapes import CreateExperiment, VariantInput
 from models.people.release_notices.commands import publish_release
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import PublishRelease
@@ -146,7 +146,7 @@ async def _experiments(made: Furnished) -> None:
         name="Short form",
         targetType=TargetType.FLAG,
         flagKey=uuid.uuid4().hex,
-        variants=[{"label": label, "split": 50} for label in ("As it is", "Other")],
+        variants=[VariantInput(label=label, split=50) for label in ("As it is", "Other")],
     )
     async with made.space.database.transaction() as work:
         principal = made.space.actor.principal
@@ -306,7 +306,7 @@ async def _ended_run(
     counted = dict.fromkeys(STATS, 0)
     result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}
     async with made.space.database.transaction() as work:
-        row = {
+        row: dict[str, Any] = {
             "id": run_id,
             "workspace_id": made.space.id,
             "data_source_id": data_source_id,

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from api.openapi_file import openapi_text
 from tests.support.client import Client
+from tests.support.document import TEXT
 from tests.support.patience import ENOUGH
 from tests.support.spaces import Space
 
@@ -24,7 +24,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory with the package `attrs_client` and the module `pydantic_models`."""
     directory = tmp_path_factory.mktemp("clients")
     document = directory / "openapi.json"
-    document.write_text(openapi_text())
+    document.write_text(TEXT)
     options = directory / "options.yaml"
     options.write_text("post_hooks: []\n")
     programs = Path(sys.executable).parent

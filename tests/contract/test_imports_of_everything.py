@@ -76,7 +76,9 @@ class Imports:
 
     async def started(self, target: UUID | None = None) -> Id:
         """A run that is approved and started; without a target it makes a workspace."""
-        engine = Engine(self.admin.database, None, self.admin.actor, self.store)  # type: ignore[arg-type]  # nobody asks Temporal
+        engine = Engine(
+            self.admin.database, None, self.admin.actor, self.store
+        )  # nobody asks Temporal
         run_id = await accept(engine, self.content)
         await self.driver.drive(run_id)
         if target is not None:

@@ -386,7 +386,7 @@ async def test_a_word_in_the_path_that_no_column_holds_names_nothing(
 
 
 async def test_null_is_no_body(own: Furnished, issuer: DevelopmentIssuer) -> None:
-    null = {"content": b"null", "headers": {"Content-Type": "application/json"}}
+    null: dict[str, Any] = {"content": b"null", "headers": {"Content-Type": "application/json"}}
     for operation in PROTECTED:
         if EXAMPLES[operation.id].body is not None:
             caller, path = caller_of(own, operation, issuer), called({}, operation, own)

@@ -1,14 +1,12 @@
 """Every list answers `data.<noun>[]` and `cursor`, documented arrays aside."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from api.openapi_file import openapi_text
+from tests.support.document import DOCUMENT
 
-DOCUMENT = json.loads(openapi_text())
 ARRAYS = {"list_api_keys", "list_request_logs", "list_action_runs", "list_data_source_runs"}
 
 

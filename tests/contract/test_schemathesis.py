@@ -52,6 +52,9 @@ SAME_BODY = (
     "propose_changes",
     "create_ai_run",
 )
+CHOSEN = {"SCHEMATHESIS_HOOKS": str(Path(__file__).with_name("chosen_calls.py"))}
+"""Of calls that are alike only the first are made, unless exploring."""
+
 # To call a webhook with DELETE deletes nothing, as the checks take for granted.
 LEFT_OUT = (*ENDING, "call_webhook_by_delete")
 
@@ -233,7 +236,7 @@ async def run(document: Path, url: str, token: str, file: Path) -> tuple[int, st
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=file.parent,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1"} | ({} if exploring() else CHOSEN),
     )
     output, _ = await process.communicate()
     assert process.returncode is not None

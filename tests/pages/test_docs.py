@@ -3,6 +3,7 @@
 import json
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -21,7 +22,7 @@ from models.sources.tabular.rules.problems import ErrorKind
 from models.workspace.changes.rules.kinds import RULES, OperationKind, keys_of
 from tests.support.client import Client
 
-KNOWN = {
+KNOWN: dict[str, Any] = {
     "nodes": list(NodeKind),
     "triggers": list(TriggerKind),
     "actions": list(ActionKind),

@@ -9,9 +9,10 @@ STATIC = Path(api.__file__).parent / "static"
 
 
 def test_every_library_has_its_recorded_bytes_and_a_licence() -> None:
-    recorded = dict(
-        reversed(line.split()) for line in (STATIC / "SHA256SUMS").read_text().splitlines()
-    )
+    recorded: dict[str, str] = {
+        line.split()[1]: line.split()[0]
+        for line in (STATIC / "SHA256SUMS").read_text().splitlines()
+    }
     found = [path for path in STATIC.iterdir() if path.suffix in {".js", ".css"}]
     assert recorded == {path.name: sha256(path.read_bytes()).hexdigest() for path in found}
     for path in found:

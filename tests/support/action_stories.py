@@ -51,7 +51,11 @@ async def in_line(engine: Engine) -> str:
     body = CreateConnection.model_validate({"provider": "demo", "label": "Demo"})
     async with engine.database.transaction() as work:
         connection = await create_connection(work, engine.actor, KEYS, body)
-    resource = {"externalType": "document", "externalId": "welcome", "name": "Welcome.md"}
+    resource: dict[str, Any] = {
+        "externalType": "document",
+        "externalId": "welcome",
+        "name": "Welcome.md",
+    }
     resource |= {"surfaceKind": "document", "capabilities": ["import"]}
     config = {"connectionId": str(connection.id), "resource": resource}
     return await _acted(engine, step("import", "import_resource", **config))

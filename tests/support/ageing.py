@@ -71,7 +71,7 @@ async def old_job(
 ) -> Id:
     """A job that ended so many days ago."""
     at = ago(accepted or days)
-    values = {
+    values: dict[str, Any] = {
         "id": id_of(at),
         "workspace_id": space.id,
         "family": Family.RECOMPUTATION.value,

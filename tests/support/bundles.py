@@ -186,8 +186,8 @@ async def exported(space: Space, store: ObjectStore, page: int = 2) -> bytes:
         return now.completed_at is not None
 
     await eventually(has_ended, what="the end of the export")
-    async with space.database.reading() as work:
-        made = await workspace_export(work, space.actor, export_id, space.keys)
+    async with space.database.reading() as reading:
+        made = await workspace_export(reading, space.actor, export_id, space.keys)
     assert made.bundle_object_key is not None, made.error
     content = b"".join([piece async for piece in store.get(made.bundle_object_key)])
     assert made.bundle_checksum == hashlib.sha256(content).hexdigest()

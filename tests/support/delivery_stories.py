@@ -1,6 +1,7 @@
 """Deliveries as tests of them, and the recorder of histories, make and follow them."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import select
@@ -33,7 +34,7 @@ async def member(engine: Engine, kind: str = "fine", role: Role = Role.EDITOR) -
 
 
 async def tell(
-    engine: Engine, user_id: Id, kind: NotificationKind = NotificationKind.SYSTEM, **facts: str
+    engine: Engine, user_id: Id, kind: NotificationKind = NotificationKind.SYSTEM, **facts: Any
 ) -> Notification:
     """A new notification of a user."""
     notice = Notice(kind=kind, title=facts.pop("title", "Something happened"), **facts)

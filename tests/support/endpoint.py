@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-Script = Callable[[asyncio.StreamWriter], Awaitable[None]]
+Script = Callable[[asyncio.StreamWriter], Coroutine[Any, Any, None]]
 Answer = bytes | Script
 
 

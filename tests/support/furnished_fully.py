@@ -63,7 +63,7 @@ async def furnish_fully(made: Furnished) -> None:
 
 async def _fields(made: Furnished) -> None:
     ids = made.ids
-    plain = [{"label": kind.value, "kind": kind.value} for kind in VALUES]
+    plain: list[Json] = [{"label": kind.value, "kind": kind.value} for kind in VALUES]
     for body in plain:
         if body["kind"] in {"select", "multi_select", "status"}:
             body["options"] = OPTIONS
@@ -96,7 +96,7 @@ async def _fields(made: Furnished) -> None:
     ids["wholeRecordId"] = whole["id"]
     await made.post(f"{path}/records", {"title": "Two"})
     await made.post(f"/v1/records/{whole['id']}/comments", {"body": "First."})
-    needed = {
+    needed: dict[str, Any] = {
         ViewKind.BOARD: {"stackFieldKey": "status"},
         ViewKind.CALENDAR: {"dateFieldKey": "date"},
         ViewKind.TIMELINE: {"dateFieldKey": "date", "endDateFieldKey": "datetime"},
@@ -149,7 +149,7 @@ async def _items(made: Furnished) -> None:
 
 def example(model: type[Input], ids: Mapping[str, str]) -> Json:
     """The documented example of a config, whose ids are those of the workspace."""
-    extra = model.model_config.get("json_schema_extra")
+    extra: Any = model.model_config.get("json_schema_extra")
     given = extra["examples"][0] if isinstance(extra, dict) and "examples" in extra else {}
     found: Json = _named(
         given, {"databaseId": ids["wholeId"], "recordId": ids["wholeRecordId"]}, ids

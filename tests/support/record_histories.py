@@ -203,7 +203,8 @@ async def _fire(engine: Engine, content: Json, *, enabled: bool = True) -> tuple
 
     found = await until_schedule(engine, made.id, has_fired)
     assert found is not None
-    return made.id, found.info.recent_actions[0].action.workflow_id
+    fired: Any = found.info.recent_actions[0].action
+    return made.id, fired.workflow_id
 
 
 async def retention(engine: Engine) -> str:

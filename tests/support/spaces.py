@@ -96,7 +96,9 @@ async def make_space(database: Database, keys: KeyRing) -> Space:
     async with database.transaction() as work:
         user_id = await _person(work, email)
         principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
-        made = await create_workspace(work, principal, CreateWorkspace(name="Test"))
+        # Its own slug is free at once: those made of a name are tried one by one.
+        wanted = CreateWorkspace(name="Test", slug=f"test-{user_id.hex}")
+        made = await create_workspace(work, principal, wanted)
         token = await issue_key(
             work, keys, workspace_id=made.workspace.id, user_id=user_id, name="owner"
         )

@@ -58,8 +58,10 @@ async def waits(engine: Engine, entry_id: Id, signals: int = 0) -> None:
         if found is None or not found.sleeps:
             return False
         events = (await handle.fetch_history()).events
-        name = "workflow_execution_signaled_event_attributes"
-        return signals == sum(one.HasField(name) for one in events)
+        heard = [
+            one for one in events if one.HasField("workflow_execution_signaled_event_attributes")
+        ]
+        return len(heard) == signals
 
     await eventually(rests, what=f"signal {signals} of time entry {entry_id}")
 

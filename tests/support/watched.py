@@ -73,7 +73,7 @@ class WatchedDatabase(Database):
     def __init__(self, url: str) -> None:
         super().__init__(url, pool_size=10, application="tests")
         self.stray_commits: list[str] = []
-        watched = type("_Connection", (_Connection,), {"stray_commits": self.stray_commits})
+        watched: Any = type("_Connection", (_Connection,), {"stray_commits": self.stray_commits})
 
         def connect(_dialect: Any, _record: Any, _: Sequence[Any], options: dict[str, Any]) -> None:
             options["async_creator_fn"] = watched.connect

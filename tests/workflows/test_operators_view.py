@@ -215,7 +215,7 @@ async def end_of(handle: WorkflowHandle[Any, Any]) -> tuple[Any, Any]:
     return (await handle.describe()).status, error
 
 
-LAST = {
+LAST: dict[str, tuple[dict[str, Any], str]] = {
     "stop": ({"result": "failed", "message": CANARY}, ""),
     "http_request": ({"url": f"http://nowhere.invalid/{CANARY}"}, ": connection_failed"),
     "notify": ({"role": binding("expression", f"'{CANARY}'"), "title": "x"}, ": binding_error"),

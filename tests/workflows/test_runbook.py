@@ -162,7 +162,11 @@ async def test_what_waits_is_shown_with_what_it_waits_for(desk: Desk) -> None:
         family = Family.DATABASE_DUPLICATE
         await record_job(work, workspace_id, desk.engine.actor.user_id, family, job_id, subject)
         await work.execute(update(job).where(job.c.id == job_id).values(dispatched_at=work.now))
-        wanted = {**receiver, "channel": DeliveryChannel.WEBHOOK, "subject_id": subject}
+        wanted: dict[str, Any] = {
+            **receiver,
+            "channel": DeliveryChannel.WEBHOOK,
+            "subject_id": subject,
+        }
         await accept_deliveries(work, [NewDelivery(**wanted)])
         state = {"failures": 5, "opened": 1, "retry_at": soon}
         await work.execute(insert(delivery_line).values(**receiver, **state))

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from typing import Any
 
 import pytest
 from temporalio import workflow
@@ -50,6 +51,7 @@ def test_nothing_that_converts_payloads_asks_what_they_belong_to() -> None:
     assert data_converter.payload_codec is None
     assert data_converter.external_storage is None
     context = SerializationContext()
-    for converter in data_converter.payload_converter_class().converters.values():
+    composite: Any = data_converter.payload_converter_class()
+    for converter in composite.converters.values():
         asks = isinstance(converter, WithSerializationContext)
         assert not asks or converter.with_context(context) is converter

@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -73,7 +73,7 @@ async def memory_is_bounded() -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("make", [endless, compressed])
 async def test_a_line_that_a_server_makes_is_left_off_at_the_limit(
-    tmp_path: Path, serve: Serve, outbound: OutboundClient, make: type[Script]
+    tmp_path: Path, serve: Serve, outbound: OutboundClient, make: Callable[[list[int]], Script]
 ) -> None:
     sent: list[int] = []
     endpoint = await serve(make(sent))

@@ -97,7 +97,7 @@ def numbers(found: list[Json]) -> list[Any]:
     return [row["n"] for row in found]
 
 
-CURSOR = {
+CURSOR: dict[str, Any] = {
     "pagination": {"type": "cursor", "param": "after", "cursorPath": "$.meta.next"},
     "jsonPath": "$.rows",
 }
@@ -219,7 +219,7 @@ async def test_more_than_a_source_may_hold_is_refused(
 
 
 async def test_a_page_without_the_keys_of_its_rows_is_refused(fetch: Fetcher) -> None:
-    by_page = {"pagination": {"type": "page", "param": "page"}, "keys": ["id"]}
+    by_page: dict[str, Any] = {"pagination": {"type": "page", "param": "page"}, "keys": ["id"]}
     first, bare = reply(200, [{"id": 1, "a": 2}]), reply(200, [{"id": 2}])
     assert len(await fetch(first, bare, rows(), **by_page)) == 2, "other columns may come and go"
     renamed = reply(200, [{"key": 2, "a": 3}])

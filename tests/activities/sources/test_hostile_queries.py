@@ -134,7 +134,7 @@ def _start(binaries: Path, directory: Path) -> str:
     url = f"postgresql://postgres@/postgres?host={directory}"
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute(f"ALTER SYSTEM SET hba_file = '{hba}'")
-    restart = [binaries / "pg_ctl", "-D", f"{directory}/data", "-w", "-o", options, "restart"]
+    restart = [str(binaries / "pg_ctl"), "-D", f"{directory}/data", "-w", "-o", options, "restart"]
     subprocess.run(restart, check=True, stdout=subprocess.DEVNULL, cwd="/", **user)
     return url
 

@@ -107,7 +107,7 @@ def written(grid: Sequence[Sequence[Any]], since_1904: bool) -> bytes:
 
 
 @pytest.mark.takes(seconds=3)
-@settings(max_examples=examples(50))
+@settings(max_examples=examples(25, explored=2_500))
 @given(grid=_GRIDS, since_1904=st.booleans())
 def test_calamine_and_openpyxl_read_the_same_cells(
     tmp_path_factory: pytest.TempPathFactory, grid: Grid, since_1904: bool
@@ -227,6 +227,7 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     book.create_sheet("Nothing")
     content = io.BytesIO()
     book.save(content)
+    options: Any
     for options, said in [
         ({"sheet_name": "Price"}, "no sheet named Price; it has: Prices, Nothing"),
         ({"sheet_name": "Nothing"}, "Nothing is empty. Name another with sheetName: Prices"),

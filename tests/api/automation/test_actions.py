@@ -244,6 +244,7 @@ async def test_an_update_changes_what_it_names(client: Client, space: Space) -> 
     )
     assert (changed["label"], changed["key"], changed["enabled"]) == ("Two", "two", False)
     assert changed["config"] == {"kind": "transform", "output": {"a": 1}}
+    body: Any
     for body in (
         {"kind": "sequence"},
         {"config": {"kind": "sequence", "steps": []}},

@@ -258,7 +258,9 @@ async def test_a_graph_as_deep_as_a_body_may_be_is_kept_and_read(
     client: Client, space: Space, field: str
 ) -> None:
     value = nested(56)
-    given = {"config": {"output": value}} if field == "config" else {"mock": {"output": value}}
+    given: dict[str, Any] = (
+        {"config": {"output": value}} if field == "config" else {"mock": {"output": value}}
+    )
     made = await create(client, space, graph={"nodes": [transform(**given)]})
     stored = made["graph"]["nodes"][0][field]["output"]
     assert stored == value

@@ -20,6 +20,7 @@ from api.kernel import event_streams
 from api.kernel.event_streams import Streams
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.run_overviews import queries
 from models.core.access.rules import Role, Scope
 from models.workspace.system.commands import beat, leave
 from models.workspace.system.tables import worker_process
@@ -324,7 +325,7 @@ async def test_a_page_that_is_closed_cuts_no_read_off(
 ) -> None:
     run = await started(client, space)
     workspace_id, run_id = space.actor.workspace_id, uuid.UUID(run["id"])
-    state, begun, read_whole = run_events.queries.state, asyncio.Event(), asyncio.Event()
+    state, begun, read_whole = queries.state, asyncio.Event(), asyncio.Event()
 
     async def slow(work: UnitOfWork, *arguments: Any) -> Any:
         begun.set()
@@ -338,7 +339,7 @@ async def test_a_page_that_is_closed_cuts_no_read_off(
         async for _ in run_events.run_events(app.state.services, followed):
             pass
 
-    monkeypatch.setattr(run_events.queries, "state", slow)
+    monkeypatch.setattr(queries, "state", slow)
     async with anyio.create_task_group() as page:
         page.start_soon(watch)
         await begun.wait()

@@ -91,7 +91,7 @@ async def test_secrets_are_listed_by_name_in_pages(client: Client, space: Space)
     for name in ("c", "a", "b"):
         await client.put(f"{space.path}/secrets/{name}", json={"value": "x"})
     seen: list[str] = []
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
         query = f"limit=2&cursor={cursor}" if cursor else "limit=2"
         page = read(await client.get(f"{space.path}/secrets?{query}"))

@@ -72,7 +72,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Signals:
     written: list[Json] = []
     append_all = outbox.append_all
 
-    async def noted(work: UnitOfWork, intents: Sequence[Json]) -> None:
+    async def noted(work: UnitOfWork, intents: Sequence[Any]) -> None:
         written.extend(intents)
         await append_all(work, intents)
 
@@ -289,7 +289,7 @@ async def test_a_repeated_call_has_the_first_answer(
 ) -> None:
     path = await run_of(client, space, EVENT)
     headers = {"Idempotency-Key": "once"}
-    sent = {"json": {"data": {"n": 1}}, "headers": headers}
+    sent: dict[str, Any] = {"json": {"data": {"n": 1}}, "headers": headers}
     first = await client.post(f"{path}/nodes/hear/resume", **sent)
     again = await client.post(f"{path}/nodes/hear/resume", **sent)
     assert (first.status_code, first.content) == (200, again.content)

@@ -472,6 +472,7 @@ async def test_a_call_the_filter_lets_go_starts_nothing(
     client: Client, space: Space, stranger: Client, given: Any
 ) -> None:
     made = await make_hook(client, space, filter=given)
+    body: Any
     for body in ({"action": "closed"}, {"other": 1}, []):
         answer = read(await send(stranger, made, body), 202)
         assert answer == {"status": "filtered", "duplicate": False}

@@ -349,6 +349,7 @@ async def test_a_dashboard_has_a_grid_of_twelve_columns(client: Client, space: S
     assert answer.status_code == 400
     answer = await client.post(f"{dashboard.path}/blocks", json={"blocks": [text]})
     assert (answer.status_code, answer.json()["details"][0]["path"]) == (400, "blocks")
+    change: Any
     for change, path in [
         ({"x": 1}, "w"),
         ({"x": 0.5}, "x"),

@@ -25,7 +25,7 @@ from tests.support.spaces import Space
 
 Json = dict[str, Any]
 
-FIELDS = [
+FIELDS: list[dict[str, Any]] = [
     {"label": "Price", "kind": "number"},
     {"label": "Done", "kind": "checkbox"},
     {"label": "Due", "kind": "date"},
@@ -145,7 +145,7 @@ async def test_no_text_is_taken_for_a_formula(
         assert all(cell[0] not in "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20" for cell in row), row
     assert read_csv(await content(client, in_csv))[1] == [f"'{text}", f"'{text}"]
     book = load_workbook(io.BytesIO(await content(client, in_sheet)))
-    cells = [cell for row in book.active.iter_rows() for cell in row]  # type: ignore[union-attr]
+    cells = [cell for row in book.active.iter_rows() for cell in row]
     assert {cell.data_type for cell in cells} == {"s"}
     assert cells[2].value.replace("\r", "\n") == text.replace("\r", "\n")
 
@@ -357,7 +357,8 @@ async def test_exports_are_listed_and_cancelled_by_who_may_see_them(
 
 async def listed(client: Client, space: Space) -> list[str]:
     """The ids of all exports, page by page."""
-    ids, cursor = list[str](), ""
+    ids: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = {"limit": 1} | ({"cursor": cursor} if cursor else {})
         found = (await client.get(f"{space.path}/exports", params=page)).json()["data"]

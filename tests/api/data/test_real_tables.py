@@ -17,14 +17,14 @@ from tests.support.tables import load, rows_of
 Json = dict[str, Any]
 
 STATES = sorted({row["state"] for row in rows_of("airports.csv")} - {"NA", ""})
-AIRPORT = [
+AIRPORT: list[dict[str, Any]] = [
     {"label": "Code", "kind": "text"},
     {"label": "City", "kind": "text"},
     {"label": "State", "kind": "select", "options": [{"name": name} for name in STATES]},
     {"label": "Latitude", "kind": "number"},
     {"label": "Longitude", "kind": "number"},
 ]
-CAR = [
+CAR: list[dict[str, Any]] = [
     {"label": "Mpg", "kind": "number"},
     {"label": "Cylinders", "kind": "number"},
     {"label": "Horsepower", "kind": "number"},

@@ -293,7 +293,7 @@ async def test_batches_in_opposite_order_do_not_wait_in_a_circle(
 
 async def test_numbers_have_no_gaps_under_batches(client: Client, records: str) -> None:
     async def fill(n: int) -> None:
-        operations = [{"op": "create", "title": f"{n}/{m}"} for m in range(15)]
+        operations: list[Any] = [{"op": "create", "title": f"{n}/{m}"} for m in range(15)]
         if n == 3:
             operations.append({"op": "create", "data": {"nobody": 1}})
         await client.post(f"{records}/batch", json={"operations": operations})

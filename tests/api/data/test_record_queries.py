@@ -19,7 +19,7 @@ from tests.support.spaces import Space
 
 Json = dict[str, Any]
 
-FIELDS = [
+FIELDS: list[dict[str, Any]] = [
     {"label": "Price", "kind": "number"},
     {"label": "Due", "kind": "date"},
     {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Done"}]},

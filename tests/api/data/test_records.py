@@ -13,7 +13,7 @@ from models.data.records.tables import record
 from tests.support.client import Client
 from tests.support.spaces import Space
 
-FIELDS = [
+FIELDS: list[dict[str, Any]] = [
     {"label": "Price", "kind": "number", "settings": {"min": 0}},
     {"label": "Note", "kind": "long_text"},
     {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Done"}]},

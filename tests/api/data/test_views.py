@@ -84,7 +84,7 @@ async def test_a_database_is_made_with_the_views_it_is_given(client: Client, spa
     ]
 
 
-WHOLE = {
+WHOLE: dict[str, Any] = {
     "filter": {"and": [{"field": "price", "op": "gte", "value": 5}]},
     "sorts": [{"field": "price", "direction": "desc"}],
     "search": "red",

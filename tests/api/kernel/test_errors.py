@@ -141,9 +141,9 @@ def cut_off(settings: Settings) -> FastAPI:
 
 
 async def test_without_a_database_answers_are_503(
-    cut_off: FastAPI, client: Client, space: Space
+    cut_off: FastAPI, client: Client, contract: Contract, space: Space
 ) -> None:
-    alone = Client(cut_off, Contract(cut_off.openapi()), space.token)
+    alone = Client(cut_off, contract, space.token)
     for path in ("/v1/me", "/readyz"):
         answer = await alone.get(path)
         assert answer.status_code == 503

@@ -1,6 +1,7 @@
 """The order of checks of decisions C2: a request wrong in every way is told the first."""
 
 import uuid
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.client import Client
 from tests.support.spaces import Space
 
 TEXT = {"Content-Type": "text/plain"}
-WRONG = {"content": b"not json", "headers": TEXT}
+WRONG: dict[str, Any] = {"content": b"not json", "headers": TEXT}
 EVERYTHING_BUT = [scope for scope in Scope if scope is not Scope.AUTOMATIONS_WRITE]
 
 

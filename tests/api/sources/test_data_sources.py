@@ -158,7 +158,7 @@ async def test_what_is_no_key_field_is_answered_with_what_is(
 
 async def test_what_a_body_names_must_be_seen(client: Client, space: Space, foreign: Space) -> None:
     theirs = (await make(client.with_token(foreign.token), "database", "Theirs"))["target"]["id"]
-    nowhere = [
+    nowhere: list[Json] = [
         {"kind": "sql", "config": {"connectionId": SOMEWHERE, "query": "select 1"}},
         {"config": {**URL, "auth": {"type": "connection", "connectionId": SOMEWHERE}}},
         {"kind": "file", "config": {"fileId": SOMEWHERE, "format": "csv"}},
@@ -201,6 +201,7 @@ async def test_an_update_changes_what_it_names(client: Client, space: Space) -> 
     assert (changed.get("schedule"), changed["enabled"]) == (None, False)
     assert (changed["fields"], changed["keyFields"]) == (FIELDS[:1], ["title"])
     assert changed["config"]["format"] == "ndjson"
+    body: Json
     for body in (
         {"kind": "sql"},
         {"targetDatabaseId": None},

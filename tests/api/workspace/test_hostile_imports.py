@@ -92,10 +92,11 @@ def _tar(entries: Entries, kind: bytes = tarfile.REGTYPE) -> bytes:
     return packed(file.getvalue())
 
 
+PACKED: dict[str, Callable[[Entries], bytes]] = {"zip": zipped, "tar.zst": _tar}
 ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     f"{name}, {form}": (partial(pack, entries), told)
     for name, (entries, told) in HOSTILE.items()
-    for form, pack in {"zip": zipped, "tar.zst": _tar}.items()
+    for form, pack in PACKED.items()
 } | {
     "link, zip": (lambda: zipped([*_whole(ONE), (_link(), b"/etc/passwd")]), "link"),
     "symbolic link, tar.zst": (lambda: _tar(_with("escaped"), tarfile.SYMTYPE), "link"),

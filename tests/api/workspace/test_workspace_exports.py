@@ -8,6 +8,7 @@ from sqlmodel import SQLModel
 
 from models.core.base import Id
 from models.messages.jobs.commands import close_job, hold_job
+from models.messages.jobs.queries import open_job
 from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import Job
@@ -40,7 +41,6 @@ async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
 ) -> None:
     exports = f"{space.path}/workspace-exports"
     first = (await client.post(exports, json={})).json()["data"]["id"]
-    open_job = commands.open_job
 
     async def end_and_look(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
         async with space.database.transaction() as other:
@@ -54,7 +54,8 @@ async def test_an_export_that_ends_while_another_is_asked_for_is_no_refusal(
 
 
 async def test_exports_are_listed_newest_first(client: Client, space: Space) -> None:
-    exports, ids = f"{space.path}/workspace-exports", []
+    exports = f"{space.path}/workspace-exports"
+    ids: list[str] = []
     for _ in range(3):
         ids.insert(0, (await client.post(exports, json={})).json()["data"]["id"])
         async with space.database.transaction() as work:

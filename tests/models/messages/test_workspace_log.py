@@ -11,8 +11,8 @@ from sqlalchemy import insert, update
 
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.queries import events_between, head
+from models.messages.workspace_events.rows import EventRow
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.tables import WorkspaceEvent
 from models.workspace.legacy_imports.tables import legacy_import_run
 from models.workspace.legacy_imports.tables import legacy_import_workspace as table
 from runtime.database import Database, UnitOfWork
@@ -27,9 +27,7 @@ async def tell(work: UnitOfWork, space: Space, word: str) -> None:
     )
 
 
-async def read(
-    database: Database, space: Space, after: int = 0
-) -> tuple[list[WorkspaceEvent], int]:
+async def read(database: Database, space: Space, after: int = 0) -> tuple[list[EventRow], int]:
     """What a reader is given behind a number, and the number it remembers."""
     async with database.reading() as work:
         until = await head(work, space.id)
@@ -119,7 +117,7 @@ async def test_a_reader_that_follows_misses_nothing(space: Space) -> None:
                 await asyncio.sleep(chance.random() / 200)
                 await tell(work, space, f"{name}-{number}+")
 
-    seen: list[WorkspaceEvent] = []
+    seen: list[EventRow] = []
     writing = [asyncio.create_task(write(name)) for name in range(writers)]
     after = 0
     while len(seen) < 2 * writers * each:

@@ -23,8 +23,8 @@ from tests.support.waits import all_of, approval, member, resume, waiting, ways
 
 pytestmark = pytest.mark.takes(seconds=20)
 
-APPROVE = {"decision": "approved"}
-REJECT = {"decision": "rejected"}
+APPROVE: dict[str, Any] = {"decision": "approved"}
+REJECT: dict[str, Any] = {"decision": "rejected"}
 
 
 async def test_an_assignee_approves(engine: Engine) -> None:

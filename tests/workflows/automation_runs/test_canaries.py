@@ -238,7 +238,10 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
         return {"method": "POST", "url": endpoints[name].url, "body": {"k": value}}
 
     steps = [step(name, "http_request", **sends(name, bad)) for name in secrets]
-    config = {"kind": "sequence", "steps": [{**one, "continueOnError": True} for one in steps[1:]]}
+    config: dict[str, Any] = {
+        "kind": "sequence",
+        "steps": [{**one, "continueOnError": True} for one in steps[1:]],
+    }
     config["steps"].append(steps[0])
     act = {"label": "Act", "kind": "sequence", "config": config}
     action = read(await client.post(f"{space.path}/actions", json=act), 201)

@@ -82,12 +82,13 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
     engine: Engine, serve: Serve, table: Id, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     endpoint = await serve(reply())
-    config: dict[str, Any] = {
+    configs: dict[str, dict[str, Any]] = {
         "transform": {"output": {}},
         "create_record": {"databaseId": str(table), "data": {"code": "A"}},
         "http_request": {"url": endpoint.url, "method": "POST"},
         "delay": {"seconds": 600},
-    }[kind]
+    }
+    config = configs[kind]
     arrived, released = asyncio.Event(), asyncio.Event()
 
     async def held(*given: Any) -> ResolvedNode:

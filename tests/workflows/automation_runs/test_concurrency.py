@@ -13,8 +13,8 @@ from models.automation.automation_runs.acceptance import Accepted, RunRequest, a
 from models.automation.automation_runs.calls import Call, accept_call
 from models.automation.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
 from models.automation.automation_runs.gate import pass_gate
-from models.automation.automation_runs.queries import RunFilter
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.run_filters import RunFilter
 from models.automation.automation_runs.run_header import automation_actor, load_header
 from models.automation.automation_runs.shapes import TestRun as Body
 from models.automation.automation_runs.tables import automation_run

@@ -364,7 +364,7 @@ async def test_a_node_that_breaks_is_an_internal_error_and_the_run_ends(
     def broken(*_: object) -> Any:
         raise ZeroDivisionError("a fault planted here")
 
-    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, broken)  # type: ignore[arg-type]
+    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, broken)
     run = await engine.run(graph(node("broken", "join")))
     assert (run.status, run.error) == (
         "failed",
@@ -384,7 +384,7 @@ async def test_a_database_that_is_too_busy_is_no_fault_of_the_node(
             raise PoolTimeoutError("a fault planted here")
         return logic.join(*given)
 
-    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, busy)  # type: ignore[arg-type]
+    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, busy)
     run = await engine.run(graph(node("meet", "join")))
     assert (run.status, len(calls)) == ("succeeded", 2)
 

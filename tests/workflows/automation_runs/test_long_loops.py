@@ -12,6 +12,7 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
 from activities.automation_runs import quick_loops
+from activities.contracts import NodeEnd
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.shapes import RetryRun
@@ -305,7 +306,7 @@ async def test_a_quick_loop_takes_turns(engine: Engine, monkeypatch: pytest.Monk
 
     async def noted(self: Any, one: Any, ref: Any) -> Any:
         end = await execute(self, one, ref)
-        if isinstance(end, quick_loops.NodeEnd):
+        if isinstance(end, NodeEnd):
             ended.append((ref.node_id, ref.scope_key))
         one.turn.hurry(0)
         return end

@@ -68,7 +68,7 @@ def calling(url: str) -> Json:
 async def test_a_retry_from_failed_runs_what_failed_and_what_follows(
     engine: Engine, serve: Serve
 ) -> None:
-    endpoint = await serve(reply(400), reply(200, body=b"{}"))
+    endpoint = await serve(reply(400), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
     run_id = await engine.start(automation.id, {"number": 7})
     failed = await engine.ended(automation.id, run_id)
@@ -86,7 +86,7 @@ async def test_a_retry_from_failed_runs_what_failed_and_what_follows(
 
 
 async def test_a_retry_of_a_retry_still_knows_what_was_done(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(reply(400), reply(404), reply(200, body=b"{}"))
+    endpoint = await serve(reply(400), reply(404), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
     run_id = await engine.start(automation.id, {"number": 7})
     await engine.ended(automation.id, run_id)
@@ -98,7 +98,7 @@ async def test_a_retry_of_a_retry_still_knows_what_was_done(engine: Engine, serv
 
 
 async def test_a_retry_from_start_repeats_everything(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(reply(400), reply(200, body=b"{}"))
+    endpoint = await serve(reply(400), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
     run_id = await engine.start(automation.id, {"number": 7})
     await engine.ended(automation.id, run_id)
@@ -131,11 +131,11 @@ def forked(url: str, *, on_error: str = "stop") -> Json:
 
 
 async def test_a_branch_not_taken_is_not_taken_again(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(reply(200, body=b"{}"))
+    endpoint = await serve(reply(200, {}))
     shape = forked(endpoint.url)
     shape["nodes"].append(node("fall", "http_request", method="GET", url=f"{endpoint.url}/x"))
     shape["edges"].append({"from": "all", "to": "fall"})
-    failing = await serve(reply(400), reply(200, body=b"{}"))
+    failing = await serve(reply(400), reply(200, {}))
     shape["nodes"][-1]["config"]["url"] = failing.url
     automation = await engine.publish(shape)
     run_id = await engine.start(automation.id, {"ask": True})
@@ -152,7 +152,7 @@ async def test_a_branch_not_taken_is_not_taken_again(engine: Engine, serve: Serv
 
 async def test_a_failure_that_an_edge_handled_stands(engine: Engine, serve: Serve) -> None:
     handled = await serve(reply(400))
-    failing = await serve(reply(400), reply(200, body=b"{}"))
+    failing = await serve(reply(400), reply(200, {}))
     shape = graph(
         node("first", "http_request", method="GET", url=handled.url),
         output("rescue", said="rescued"),
@@ -172,7 +172,7 @@ async def test_a_failure_that_stands_can_be_read_and_is_no_output(
     engine: Engine, serve: Serve
 ) -> None:
     handled = await serve(reply(400))
-    failing = await serve(reply(400), reply(200, body=b"{}"))
+    failing = await serve(reply(400), reply(200, {}))
     shape = graph(
         node("first", "http_request", method="GET", url=handled.url),
         node("off", "transform", output={}, disabled=True),
@@ -191,8 +191,8 @@ async def test_a_failure_that_stands_can_be_read_and_is_no_output(
 
 
 async def test_every_failed_node_is_run_again(engine: Engine, serve: Serve) -> None:
-    one = await serve(reply(400), reply(200, body=b"{}"))
-    two = await serve(reply(400), reply(200, body=b"{}"))
+    one = await serve(reply(400), reply(200, {}))
+    two = await serve(reply(400), reply(200, {}))
     shape = graph(
         node("one", "http_request", method="GET", url=one.url),
         node("two", "http_request", method="GET", url=two.url),
@@ -235,7 +235,7 @@ async def test_what_was_cut_off_goes_on(engine: Engine) -> None:
 
 
 async def test_outputs_of_reused_leaves_are_the_runs_own(engine: Engine, serve: Serve) -> None:
-    failing = await serve(reply(400), reply(200, body=b"{}"))
+    failing = await serve(reply(400), reply(200, {}))
     shape = graph(
         output("leaf", number=1),
         node("call", "http_request", method="GET", url=failing.url),
@@ -311,7 +311,7 @@ async def test_a_test_run_again_keeps_its_mocks(engine: Engine) -> None:
 
 
 async def test_a_retry_of_a_run_from_a_node_begins_there(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(reply(200), reply(400), reply(200, body=b"{}"))
+    endpoint = await serve(reply(200), reply(400), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
     first = await engine.ended(automation.id, await engine.start(automation.id, {"number": 7}))
     second = await engine.from_node(automation.id, nodeId="call", replayOfRunId=str(first.id))

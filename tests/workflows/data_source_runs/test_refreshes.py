@@ -205,6 +205,7 @@ async def test_an_action_refreshes_and_waits(source: Any) -> None:
 
 async def test_pages_are_followed_to_the_last_one(source: Any) -> None:
     pages = [("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)]
+    config: Any
     for config, answers in [
         (
             {"pagination": {"type": "page", "param": "page"}},

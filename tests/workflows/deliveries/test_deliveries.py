@@ -36,7 +36,7 @@ pytestmark = pytest.mark.takes(seconds=10)
 @pytest.fixture
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next attempt follows at once."""
-    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.MAIL, (0.05, 0.05))  # type: ignore[arg-type]
+    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.MAIL, (0.05, 0.05))
 
 
 async def mails(engine: Engine, office: PostOffice, user_id: Id) -> list[Delivered]:

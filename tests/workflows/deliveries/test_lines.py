@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.usefixtures("engine")]
 def _quick_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """A circuit is open for a second and more; what failed waits an hour by itself."""
     monkeypatch.setattr(circuit, "FIRST_PAUSE", 1.0)
-    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.WEBHOOK, (3_600.0,) * 9)  # type: ignore[arg-type]
+    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.WEBHOOK, (3_600.0,) * 9)
 
 
 def closed_port() -> str:

@@ -91,7 +91,7 @@ async def test_a_busy_provider_is_asked_again(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = (0.05,) * 3
-    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.PUSH, pauses)  # type: ignore[arg-type]
+    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.PUSH, pauses)
     endpoint, user_id = await serve(reply(500), reply(503), reply(201)), await member(engine)
     await register(engine, user_id, Browser(endpoint.url))
     ((sent),) = await deliveries(engine, await tell(engine, user_id))

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 @pytest.fixture
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next attempt follows at once."""
-    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.WEBHOOK, (0.05, 0.05))  # type: ignore[arg-type]
+    monkeypatch.setitem(rules.PAUSES, DeliveryChannel.WEBHOOK, (0.05, 0.05))
 
 
 async def create(client: Client, space: Space, url: str, **changes: Any) -> Json:

@@ -27,7 +27,7 @@ async def calls_of(demo: Demo) -> int:
 async def test_pages_follow_each_other_and_cursors_stay_with_their_listing(demo: Demo) -> None:
     names, cursor = list[str](), None
     while True:
-        more = {} if cursor is None else {"cursor": cursor}
+        more: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         page = (await demo.browse(limit=3, **more)).json()["data"]
         names += [one["externalId"] for one in page["resources"]]
         cursor = page["cursor"]

@@ -59,7 +59,7 @@ async def test_writers_and_conversions_at_once_leave_values_of_one_kind(
         return number
 
     converting = client.post(f"{path}/convert", json={"kind": "number"})
-    converted, *_ = await asyncio.gather(converting, *(write(id_) for id_ in ids))
+    converted, _ = await asyncio.gather(converting, asyncio.gather(*map(write, ids)))
     assert converted.status_code == 200, converted.text
     records = [(await client.get(f"/v1/records/{id_}")).json()["data"] for id_ in ids]
     assert [one["data"]["note"] for one in records] == [9] * 20

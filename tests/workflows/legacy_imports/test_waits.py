@@ -102,8 +102,8 @@ async def test_a_workspace_that_failed_is_tried_again(engine: Engine) -> None:
     run = await until(engine, run_id, "completed")
     (entry,) = run.workspaces
     assert (entry.stage, entry.last_error, entry.attempt) == ("done", None, 2)
-    async with engine.database.reading() as work:
-        execution = await work.scalar(
+    async with engine.database.reading() as reading:
+        execution = await reading.scalar(
             select(legacy_import_run.c.execution).where(legacy_import_run.c.id == run_id)
         )
     assert execution == "retry/1"

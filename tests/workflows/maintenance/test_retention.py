@@ -83,9 +83,9 @@ async def test_each_kind_is_removed_to_its_end(sweeping: Sweeping) -> None:
     store = sweeping.store
     store.batches = {Expired.FILES: 2, Expired.RUNS: 3}
     removed = await (await sweeping.start()).result()
-    assert removed == {**dict.fromkeys(Expired, 0), "files": 20, "runs": 30, "orphans": 3}
+    assert removed == {**dict.fromkeys(map(str, Expired), 0), "files": 20, "runs": 30, "orphans": 3}
     calls = Counter(store.calls)
-    assert calls == {**dict.fromkeys(Expired, 1), "files": 3, "runs": 4, "orphans": 1}
+    assert calls == {**dict.fromkeys(map(str, Expired), 1), "files": 3, "runs": 4, "orphans": 1}
     assert store.calls[: len(Expired)] == list(Expired)
     assert store.calls[-1] == "orphans"
 
@@ -100,7 +100,7 @@ async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None
     sweeping.store.batches = {Expired.RUNS: batches, Expired.ITEMS: 2}
     handle = await sweeping.start()
     assert await handle.result() == {
-        **dict.fromkeys(Expired, 0),
+        **dict.fromkeys(map(str, Expired), 0),
         "runs": 10 * batches,
         "items": 20,
         "orphans": 3,

@@ -40,9 +40,9 @@ async def test_an_import_ends_while_a_flood_of_exports_waits(engine: Engine, tab
             return bool(await work.scalar(status) == "succeeded")
 
     await eventually(ended)
-    async with engine.database.reading() as work:
+    async with engine.database.reading() as reading:
         of_flood = select(func.count()).where(
             job.c.workspace_id == engine.actor.workspace_id, job.c.status.in_(OPEN_JOB)
         )
-        left = await work.scalar(of_flood)
+        left = await reading.scalar(of_flood)
     assert left > FLOOD / 10

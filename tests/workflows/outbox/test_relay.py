@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -71,7 +71,7 @@ async def intend(
                 family=family,
                 workspace_id=workspace_id,
                 subject_id=subject,
-                request=request,
+                request=cast("Any", request),
             )
     return subjects
 

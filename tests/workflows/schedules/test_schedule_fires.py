@@ -1,6 +1,7 @@
 """A schedule fires: one run of each due time, whatever happens on the way (G23, decisions D2)."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -61,10 +62,8 @@ async def until_fires(
         engine, automation_id, lambda found: len(found.info.recent_actions) == count, "the fires"
     )
     assert found is not None
-    return [
-        engine.client.get_workflow_handle(result.action.workflow_id)
-        for result in found.info.recent_actions
-    ]
+    recent: Sequence[Any] = found.info.recent_actions
+    return [engine.client.get_workflow_handle(result.action.workflow_id) for result in recent]
 
 
 async def until_closed(handle: WorkflowHandle[Any, Any]) -> WorkflowExecutionStatus | None:

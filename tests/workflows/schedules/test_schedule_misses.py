@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import Any
 
 import psutil
 import pytest
@@ -39,7 +40,7 @@ async def test_a_server_that_comes_back_catches_up(
 ) -> None:
     engine, server = alone
     due = soon(datetime.now(UTC), 8)
-    timing = {"intervalSeconds": 3_600, "startAt": due.isoformat()}
+    timing: dict[str, Any] = {"intervalSeconds": 3_600, "startAt": due.isoformat()}
     patient = await scheduled(engine, **timing)
     strict = await scheduled(engine, **timing, catchupWindowSeconds=0)
     assert datetime.now(UTC) < due

@@ -77,7 +77,7 @@ async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) 
         views=[{"label": "Board", "kind": "board", "manifest": {"stackFieldKey": "state"}}],
     )
     path = f"/v1/databases/{source['id']}"
-    template = {"label": "Open", "data": {"state": "open"}, "isDefault": True}
+    template: dict[str, Any] = {"label": "Open", "data": {"state": "open"}, "isDefault": True}
     await post(client, f"{path}/record-templates", **template)
     for n in range(5):
         await post(client, f"{path}/records", title=f"T{n}", data={"code": f"c{n}", "price": n})
@@ -152,10 +152,15 @@ async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
             "aggregate": "count",
         },
     }
-    for body in (customer, parent, near, count):
+    bodies: list[dict[str, Any]] = [customer, parent, near, count]
+    for body in bodies:
         await post(client, f"{path}/fields", **body)
     # The older side of this relation is in the other database.
-    goods = {"label": "Goods", "kind": "relation", "settings": {"databaseId": source["id"]}}
+    goods: dict[str, Any] = {
+        "label": "Goods",
+        "kind": "relation",
+        "settings": {"databaseId": source["id"]},
+    }
     await post(client, f"/v1/databases/{target['id']}/fields", **goods)
     back = next(
         one["key"]
@@ -518,7 +523,8 @@ async def test_a_relation_into_a_database_that_is_not_edited_is_left_out(
     manifest = {"filter": {"field": "r", "op": "is_empty"}, "sorts": [{"field": "twice"}]}
     source = await made(client, space, fields=[code, relation])
     path = f"/v1/databases/{source['id']}"
-    for one in (rollup, formula):
+    linked: list[dict[str, Any]] = [rollup, formula]
+    for one in linked:
         await post(client, f"{path}/fields", **one)
     await post(client, f"{path}/views", label="Loose", manifest=manifest)
     there = await post(client, f"/v1/databases/{target['id']}/records", title="There")

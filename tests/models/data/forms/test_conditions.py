@@ -127,6 +127,7 @@ def test_what_is_absent_satisfies_the_negations() -> None:
 def test_trees() -> None:
     yes = {"field": "size", "op": "gt", "value": 1}
     no = {"field": "size", "op": "gt", "value": 2}
+    tree: Any
     for tree, expected in [
         ({"and": [yes, yes]}, True),
         ({"and": [yes, no]}, False),

@@ -73,7 +73,7 @@ async def test_an_upsert_finds_along_an_index_what_it_finds_without(
 ) -> None:
     database_id = await make_database(field)
     await write(space, database_id, [{"op": "create", "title": "other", "data": {}}])
-    operations = [
+    operations: list[dict[str, Any]] = [
         {"op": "upsert", "upsertBy": [key], "data": {"title": f"{n}", key: value}}
         for n, value in enumerate(values)
     ]

@@ -73,7 +73,7 @@ moments = st.sampled_from(
 ids = st.lists(st.sampled_from(IDS), max_size=3, unique=True)
 keys = st.lists(st.sampled_from(KEYS), max_size=3, unique=True)
 scalars = st.sampled_from([1, 1.0, 0, 2.5, "a", "1", "", True, False])
-anything = st.sampled_from(
+anything: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 7, "", "soon", "low", [], ["low"], {}, {"low": 1}, [[]], "2026-05-20"]
 )
 """Also what no field of some kind holds, unless its kind was changed."""
@@ -182,6 +182,7 @@ def leaves(draw: st.DrawFn, relation: str, rows: Sequence[Row]) -> dict[str, Any
     op = draw(st.sampled_from(OPERATORS[form]))
     known = st.sampled_from([str(row.id) for row in rows])
     one = known if form is ValueForm.RECORDS else ONE[form]
+    operand: st.SearchStrategy[Any]
     match op:
         case Op.IS_EMPTY | Op.IS_NOT_EMPTY:
             return {"field": key, "op": op.value}
@@ -191,8 +192,8 @@ def leaves(draw: st.DrawFn, relation: str, rows: Sequence[Row]) -> dict[str, Any
             points = moments if form is ValueForm.MOMENT else one
             operand = st.lists(points, max_size=3)
         case Op.BETWEEN:
-            operand = st.lists(one, min_size=2, max_size=2)
-            operand = operand.filter(lambda ends: ends[0] < ends[1])
+            ends = st.lists(one, min_size=2, max_size=2)
+            operand = ends.filter(lambda ends: ends[0] < ends[1])
         case Op.RELATIVE:
             operand = st.sampled_from(["yesterday", "today", "this_week", "last_year"])
         case Op.WITHIN:
@@ -272,7 +273,7 @@ async def _write(work: UnitOfWork, table: Table, rows: Sequence[Row]) -> None:
 
 
 @settings(
-    max_examples=examples(120),
+    max_examples=examples(60, explored=6_000),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

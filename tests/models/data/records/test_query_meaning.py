@@ -93,7 +93,7 @@ places = st.just({"lat": 1, "lng": 2})
 IDS = [str(UUID(int=number)) for number in (1, 2, 3)]
 ids = st.lists(st.sampled_from(IDS), max_size=3, unique=True)
 looked_up = st.sampled_from([1, 2.5, "a", "1", True, False])
-misfits = st.sampled_from([7, [], {"one": 1}, None])
+misfits: st.SearchStrategy[Any] = st.sampled_from([7, [], {"one": 1}, None])
 """Values that no field of text has; those of the others are misfits of each other."""
 
 STORED: dict[str, st.SearchStrategy[Any]] = {
@@ -359,7 +359,7 @@ ways = st.sampled_from([None, 0, 5])
 """How few records are few: none is indexed, all are read along an index, some are looked up."""
 
 relaxed = settings(
-    max_examples=examples(100),
+    max_examples=examples(40, explored=5_000),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -398,7 +398,7 @@ async def test_a_query_means_what_it_says(
     assert found == [row.id for row in ordered(matching, order)]
 
 
-@settings(relaxed, max_examples=examples(100))
+@settings(relaxed, max_examples=examples(40, explored=5_000))
 @given(
     present=dense,
     test=st.sampled_from(indexed_leaves(words)).flatmap(lambda tests: tests),

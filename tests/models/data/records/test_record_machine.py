@@ -1,7 +1,7 @@
 """Records against a model of them: any order of creations, changes, links, deletions, returns."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -265,7 +265,7 @@ class RecordMachine(RuleBasedStateMachine):
 
     async def shown(self, work: UnitOfWork) -> dict[Id, RecordDetail]:
         schema = await load_schema(work, self.space.id, self.database_id)
-        rows = await work.rows(
+        rows: Sequence[Any] = await work.rows(
             select(record).where(
                 record.c.database_id == self.database_id, record.c.deleted_at.is_(None)
             )

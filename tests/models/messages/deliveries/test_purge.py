@@ -1,5 +1,7 @@
 """Deliveries that ended long ago are forgotten."""
 
+from typing import Any
+
 from sqlalchemy import insert
 
 from models.core.base import Id
@@ -13,7 +15,7 @@ from tests.support.spaces import Space
 
 async def old_delivery(space: Space, days: float, status: DeliveryStatus) -> Id:
     """A delivery that was accepted so many days ago, and ended at once unless it is pending."""
-    row = {
+    row: dict[str, Any] = {
         "id": new_id(),
         "workspace_id": space.id,
         "channel": "push",

@@ -121,7 +121,7 @@ def test_a_retry_policy_has_defaults() -> None:
 
 
 def test_a_stored_graph_keeps_every_value_and_names_every_edge() -> None:
-    given = {
+    given: dict[str, Any] = {
         "nodes": [
             NODE | {
                 "config": {"output": {"none": None, "wrapped": {"type": "literal", "value": None}}},

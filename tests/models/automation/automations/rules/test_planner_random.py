@@ -27,7 +27,7 @@ from models.automation.automations.rules.planner.protocol import (
 )
 from tests.support.exploring import examples
 
-SIMULATIONS = examples(3_000, explored=50_000)
+SIMULATIONS = examples(1_000, explored=50_000)
 OUTCOMES = ("always", "true", "false", "case", "default", "fail")
 Graph = tuple[Plan, dict[str, str]]
 WAYS = [*(EdgeOutcome(name) for name in OUTCOMES[:-1]), EdgeOutcome.FAILURE, EdgeOutcome.FINALLY]
@@ -79,7 +79,7 @@ def expected(plan: Plan, endings: dict[str, str]) -> dict[str, str]:
     return how
 
 
-@settings(max_examples=examples(160), deadline=None)
+@settings(max_examples=examples(80, explored=8_000), deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_every_node_is_resolved_once_as_the_graph_says(graph: Graph, chance: random.Random) -> None:
     plan, endings = graph
@@ -102,7 +102,7 @@ def test_every_node_is_resolved_once_as_the_graph_says(graph: Graph, chance: ran
     assert (end.failed is None) if end.succeeded else (end.failed.node_id in unhandled)
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(40, explored=4_000), deadline=None)
 @given(graphs(), st.data())
 def test_a_run_from_a_node_starts_only_what_it_reaches(graph: Graph, data: st.DataObject) -> None:
     plan, endings = graph
@@ -121,7 +121,7 @@ def test_a_run_from_a_node_starts_only_what_it_reaches(graph: Graph, data: st.Da
     assert only is None or set(starts(commands)) <= only | {start}
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(40, explored=4_000), deadline=None)
 @given(graphs())
 def test_a_plan_survives_json(graph: Graph) -> None:
     plan, _ = graph

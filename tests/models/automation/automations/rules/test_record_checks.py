@@ -237,7 +237,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(60, explored=6_000), deadline=None)
 @given(
     kind=st.sampled_from(list(NodeKind)),
     value=st.dictionaries(

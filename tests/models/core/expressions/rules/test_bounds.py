@@ -112,7 +112,7 @@ def _words(depth: int) -> st.SearchStrategy[str]:
 TEXTS = st.one_of(_lists(3), _words(3), st.builds("{{'k': {0}}}".format, _lists(2)))
 
 
-@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100, explored=15_000), suppress_health_check=[HealthCheck.too_slow])
 @given(
     text=TEXTS,
     nodes=st.sampled_from([["ab"], ["ab"] * 20, ["ab"] * 400, [["ab"] * 20] * 20]),

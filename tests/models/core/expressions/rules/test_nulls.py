@@ -8,7 +8,12 @@ from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
 
 RECORD = {"id": "r1", "databaseId": "d1", "data": {"name": "Car", "none": None}, "computed": {}}
-TRIGGER = {"record": RECORD, "records": [RECORD], "none": None, "body": {"data": {}}}
+TRIGGER: dict[str, Any] = {
+    "record": RECORD,
+    "records": [RECORD],
+    "none": None,
+    "body": {"data": {}},
+}
 
 
 def evaluate(text: str) -> Any:

@@ -1,0 +1,39 @@
+"""Of the calls at the boundaries of the document, those that are not like one before.
+
+Schemathesis loads it as its hooks. It would send every wrong type to every property, and try every
+query parameter anew for each operation that takes it: one place reads them all. What is left out
+here is tried by `make explore`.
+"""
+
+from collections import Counter
+from typing import Any
+
+import schemathesis
+from schemathesis.generation.meta import CoveragePhaseData
+
+ALIKE_IN_BODIES = 1
+"""Of each kind of value, for each place in the body of each operation."""
+ALIKE_ELSEWHERE = 2
+"""Of each kind of value, for each parameter and header, whatever the operation."""
+
+_known: Counter[tuple[object, ...]] = Counter()
+
+
+@schemathesis.hook
+def filter_case(context: Any, case: Any) -> bool:
+    """Whether the call is to be made."""
+    tried = case.meta.phase.data
+    if not isinstance(tried, CoveragePhaseData):
+        return True
+    in_body = tried.parameter_location == "body"
+    like = (
+        context.operation.label if in_body else None,
+        case.meta.generation.mode,
+        tried.scenario,
+        tried.parameter_location,
+        tried.parameter,
+        tried.description,
+        tried.location,
+    )
+    _known[like] += 1
+    return _known[like] <= (ALIKE_IN_BODIES if in_body else ALIKE_ELSEWHERE)
