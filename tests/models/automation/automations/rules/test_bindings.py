@@ -63,7 +63,7 @@ def bind(kind: str, value: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_binding_gives_its_value(value: object, result: object) -> None:
+def test_a_binding_gives_its_value(value: Any, result: object) -> None:
     assert resolve(value, CONTEXT) == result
 
 
@@ -80,7 +80,7 @@ def test_a_binding_gives_its_value(value: object, result: object) -> None:
         None,
     ],
 )
-def test_objects_that_are_no_bindings_are_plain_data(value: object) -> None:
+def test_objects_that_are_no_bindings_are_plain_data(value: Any) -> None:
     assert not is_binding(value)
     assert resolve(value, CONTEXT) == value
 

@@ -48,6 +48,7 @@ def test_what_is_not_small_has_the_same_result() -> None:
     evaluated = compile_expression("trigger.map(x, {'n': x, 'at': timestamp(x)})").evaluate(
         {"trigger": numbers}
     )
+    assert isinstance(evaluated, list)
     assert evaluated[1] == {"n": 1, "at": "1970-01-01T00:00:01.000Z"}
     assert len(evaluated) == 800
 
