@@ -4,6 +4,7 @@ Through SQLAlchemy a small statement costs about three times the processor time 
 needs. What every request and every node asks is worth the shortcut, nothing else is.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from sqlalchemy import ClauseElement, literal
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.types import NullType
+from sqlalchemy.types import NullType, Text
 from typing_extensions import TypeVar
 
 from runtime.work import Work
@@ -103,9 +104,12 @@ def _with_constants(compiled: SQLCompiler) -> str:
         bind = compiled.binds[names.get(match[1], match[1])]
         if bind.required:
             return match[0]
-        value = _native(bind.effective_value, document=False)
-        # SQLAlchemy gives the members of an enumeration no type.
-        kind = literal(value).type if isinstance(bind.type, NullType) else bind.type
+        value, kind = _native(bind.effective_value, document=False), bind.type
+        if isinstance(kind, JSONB):
+            value, kind = json.dumps(value), Text()
+        elif isinstance(kind, NullType):
+            # SQLAlchemy gives the members of an enumeration no type.
+            kind = literal(value).type
         return compiled.render_literal_value(value, kind)
 
     return re.sub(r"%\(([^)]+)\)s", written, str(compiled))
