@@ -81,7 +81,9 @@ async def test_downloads_that_nobody_reads_are_given_up(
             silent = [stack.enter_context(silent_client(url)) for _ in range(STALLED)]
             await cut_off(server, *silent)
             received = [await asyncio.to_thread(rest_of, one) for one in silent]
-    assert all(0 < len(each) < LARGE for each in received)
+    # A busy machine gives some of them up before their first byte.
+    assert any(received)
+    assert all(len(each) < LARGE for each in received)
     assert max(seconds) < AT_MOST
 
 
