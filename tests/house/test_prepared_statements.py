@@ -1,24 +1,25 @@
 """Every prepared statement can be written for the driver, its constants included."""
 
-import gc
 import importlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from runtime.prepared_statement import PreparedStatement
 from tests.house.source import SRC, files
 
 
-def _module(path: Path) -> str:
-    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+def _statements(path: Path) -> Iterator[PreparedStatement]:
+    """The statements that a module of ours binds, by name or in a mapping."""
+    name = ".".join(path.relative_to(SRC).with_suffix("").parts)
+    for value in vars(importlib.import_module(name)).values():
+        for one in value.values() if isinstance(value, Mapping) else [value]:
+            if isinstance(one, PreparedStatement):
+                yield one
 
 
 def test_every_prepared_statement_compiles() -> None:
-    for path in files():
-        if path.relative_to(SRC).parts[0] in {"models", "activities", "runtime"} and (
-            "PreparedStatement(" in path.read_text(encoding="utf-8")
-        ):
-            importlib.import_module(_module(path))
-    statements = [one for one in gc.get_objects() if type(one) is PreparedStatement]
+    modules = [path for path in files() if "PreparedStatement(" in path.read_text("utf-8")]
+    statements = [one for path in modules for one in _statements(path)]
     assert len(statements) > 50
     for statement in statements:
         assert statement._compiled.text
