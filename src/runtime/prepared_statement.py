@@ -105,7 +105,7 @@ def _with_constants(compiled: SQLCompiler) -> str:
         if bind.required:
             return match[0]
         value, kind = _native(bind.effective_value, document=False), bind.type
-        if isinstance(kind, JSONB):
+        if isinstance(kind, JSONB) and value is not None:
             value, kind = json.dumps(value), Text()
         elif isinstance(kind, NullType):
             # SQLAlchemy gives the members of an enumeration no type.

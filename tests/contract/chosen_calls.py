@@ -21,7 +21,7 @@ _known: Counter[tuple[object, ...]] = Counter()
 
 @schemathesis.hook
 def filter_case(context: Any, case: Any) -> bool:
-    """Whether the call is to be made."""
+    """True for a call that is to be made."""
     tried = case.meta.phase.data
     if not isinstance(tried, CoveragePhaseData):
         return True

@@ -25,7 +25,7 @@ def listed() -> set[str]:
 def bare(*options: str | Path, source: str | None = None) -> Counter[str]:
     """The files with a bare `Any`, and how many each has; no comment hides one."""
     linter = Path(sys.executable).with_name("ruff")
-    asked = [
+    arguments = [
         "--isolated",
         "--ignore-noqa",
         f"--select={RULE}",
@@ -33,7 +33,7 @@ def bare(*options: str | Path, source: str | None = None) -> Counter[str]:
         "--no-cache",
     ]
     answer = subprocess.run(
-        [linter, "check", *asked, *options],
+        [linter, "check", *arguments, *options],
         cwd=ROOT,
         input=source,
         capture_output=True,

@@ -47,7 +47,7 @@ STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
 POLL_SECONDS = 1.0
 """The fallback when a notification was lost, and when a delivery is tried again."""
-TOGETHER_SECONDS = 0.05
+DELETION_SECONDS = 0.05
 """A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
@@ -121,7 +121,7 @@ class Relay:
         if self._crowded:
             self._wake.set()
         elif not self._under_way:
-            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._wake.set)
+            asyncio.get_running_loop().call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""

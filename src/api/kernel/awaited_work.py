@@ -10,9 +10,9 @@ from contextlib import suppress
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-LOST_SECONDS = 1.0
+FALLBACK_SECONDS = 1.0
 """A request looks by itself after this time: the notification may be lost."""
-UNTOLD_SECONDS = 0.05
+POLL_SECONDS = 0.05
 """The same in a process that does not listen."""
 _SHARE_OF_WAIT = 0.05
 """A pause may grow to this share of the time waited so far: long waits look seldom."""
@@ -22,7 +22,7 @@ class AwaitedWork:
     """The work that is waited for, by its id."""
 
     def __init__(self) -> None:
-        self.longest_pause = UNTOLD_SECONDS
+        self.longest_pause = POLL_SECONDS
         self._ends: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
         """An entry lasts as long as a request holds its event."""
 
@@ -36,7 +36,7 @@ class AwaitedWork:
 
     def wake_all(self) -> None:
         """The listening begins: what was notified before it is lost."""
-        self.longest_pause = LOST_SECONDS
+        self.longest_pause = FALLBACK_SECONDS
         self._set(list(self._ends))
 
     def _set(self, work_ids: Iterable[str]) -> None:

@@ -39,7 +39,7 @@ async def test_a_notification_before_the_pause_counts() -> None:
 async def test_each_pause_waits_for_a_notification_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(awaited_work, "LOST_SECONDS", 0.2)
+    monkeypatch.setattr(awaited_work, "FALLBACK_SECONDS", 0.2)
     awaited, work_id = AwaitedWork(), uuid4()
     awaited.wake_all()
     wait = Wait(awaited, work_id)
