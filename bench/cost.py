@@ -19,7 +19,7 @@ from bench.figures import Figure
 from bench.floor_workflows import ThreeLocalActivities, run_all
 from bench.graphs import THREE_QUICK
 from bench.platform import Platform
-from bench.processor import Spent, logged_statements, processor_time
+from bench.processor import Spent, counted_statements, processor_time
 from bench.rounds import Rounds
 from bench.runs import in_parallel
 from bench.webhooks import call_hook, publish_hook
@@ -28,7 +28,8 @@ from cli.supervisor.state import StateDir
 
 OWN = ("api", "worker", "postgres")
 """Processes whose time is ours; Temporal's is the price of durability."""
-COUNTED = 40
+WARM_UP_RUNS = 40
+COUNTED_RUNS = 40
 """Runs while statements are counted, which makes them slower."""
 IDLE_SECONDS = 20.0
 IDLE_TARGET = 15.0
@@ -63,11 +64,13 @@ async def costs(
         for respond in ("immediate", "wait")
     }
     for hook in hooks.values():
-        await _called(bench, hook, 40)
+        await _call_all(bench, hook, WARM_UP_RUNS)
     for _ in rounds:
-        ours = await _spent(bench, "immediate", lambda: _called(bench, hooks["immediate"], count))
+        ours = await _measure(
+            bench, "immediate", lambda: _call_all(bench, hooks["immediate"], count)
+        )
         floor = await _floor(bench)
-        waited = await _spent(bench, "wait", lambda: _called(bench, hooks["wait"], count))
+        waited = await _measure(bench, "wait", lambda: _call_all(bench, hooks["wait"], count))
         immediate.add(ours.of(*OWN) / count, floor)
         wait.add(waited.of(*OWN) / count, ours.of(*OWN) / count)
     for respond, hook in hooks.items():
@@ -75,7 +78,7 @@ async def costs(
     return [immediate, wait, await _idle(bench)]
 
 
-async def _called(bench: _Bench, hook: dict[str, Any], count: int) -> None:
+async def _call_all(bench: _Bench, hook: dict[str, Any], count: int) -> None:
     """Call a webhook so often, and wait until its runs have ended."""
 
     async def one() -> None:
@@ -85,7 +88,7 @@ async def _called(bench: _Bench, hook: dict[str, Any], count: int) -> None:
     await bench.platform.settled()
 
 
-async def _spent(bench: _Bench, name: str, work: Callable[[], Awaitable[None]]) -> Spent:
+async def _measure(bench: _Bench, name: str, work: Callable[[], Awaitable[None]]) -> Spent:
     """Processor time of `work`, printed for one run by process."""
     started = time.perf_counter()
     with processor_time(bench.groups()) as spent:
@@ -104,10 +107,10 @@ async def _floor(bench: _Bench) -> float:
         answer = await bench.route.post("/rows", json={"body": {"triggerPayload": {}}})
         answer.raise_for_status()
 
-    runs = await _spent(
+    runs = await _measure(
         bench, "bare workflows", lambda: run_all(client, ThreeLocalActivities, count, 20)
     )
-    rows = await _spent(bench, "bare inserts", lambda: in_parallel(count, insert))
+    rows = await _measure(bench, "bare inserts", lambda: in_parallel(count, insert))
     return (runs.of("bench") + rows.of("route", "postgres")) / count
 
 
@@ -115,28 +118,17 @@ async def _count_statements(bench: _Bench, respond: str, hook: dict[str, Any], s
     """Print statements and transactions of a run, those of an idle platform taken off."""
     superuser = EmbeddedPostgres(StateDir(state)).url("postgres", "postgres")
     log = StateDir(state).log("postgres")
-    seconds = time.perf_counter()
-    commits = await _commits(bench)
-    with logged_statements(superuser, log) as statements:
-        await _called(bench, hook, COUNTED)
-        await asyncio.sleep(2)
-        seconds = time.perf_counter() - seconds
-    commits = await _commits(bench) - commits
-    idle_commits = await _commits(bench)
-    with logged_statements(superuser, log) as idle:
+    started = time.perf_counter()
+    with counted_statements(superuser, log) as busy:
+        await _call_all(bench, hook, COUNTED_RUNS)
+    seconds = time.perf_counter() - started
+    with counted_statements(superuser, log) as idle:
         await asyncio.sleep(seconds)
-    idle_commits = await _commits(bench) - idle_commits
-    each = (statements[0] - idle[0]) / COUNTED, (commits - idle_commits) / COUNTED
-    Console().print(f"  {respond}: {each[0]:.1f} statements, {each[1]:.1f} transactions a run")
-
-
-async def _commits(bench: _Bench) -> int:
-    query = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
-    # Statistics reach the view when their backend has been idle for a second.
-    await asyncio.sleep(1.5)
-    row = await (await bench.platform.database.execute(query)).fetchone()
-    assert row is not None
-    return int(row[0])
+    statements = (busy.statements - idle.statements) / COUNTED_RUNS
+    transactions = (busy.transactions - idle.transactions) / COUNTED_RUNS
+    Console().print(
+        f"  {respond}: {statements:.1f} statements, {transactions:.1f} transactions a run"
+    )
 
 
 async def _idle(bench: _Bench) -> Figure:

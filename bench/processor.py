@@ -10,7 +10,10 @@ from pathlib import Path
 import psutil
 import psycopg
 
-_STATEMENT = re.compile(rb"^[^\n]*LOG:  duration: [^\n]*(?:execute|statement)[^\n]*", re.MULTILINE)
+_STATEMENT = re.compile(
+    rb"\[(\d+)\] LOG:  duration: [\d.]+ ms  (?:execute [^:\n]*|statement): (\w+)"
+)
+"""A backend's process id, and the first word of a statement that it executed."""
 
 
 @dataclass(slots=True)
@@ -46,17 +49,23 @@ def _milliseconds(pid: int) -> float:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system
+        # Of backends that have ended their parent has the time.
+        total += times.user + times.system + times.children_user + times.children_system
     return total * 1000
 
 
-@contextmanager
-def logged_statements(superuser: str, log: Path) -> Iterator[list[int]]:
-    """Count the statements that reach the server while the block runs: one number, at its end.
+@dataclass(slots=True)
+class Counts:
+    """Statements that reached the server, BEGIN and COMMIT among them, and transactions."""
 
-    BEGIN, COMMIT and ROLLBACK are statements.
-    """
-    counts: list[int] = []
+    statements: int = 0
+    transactions: int = 0
+
+
+@contextmanager
+def counted_statements(superuser: str, log: Path) -> Iterator[Counts]:
+    """Count by the server's log while the block runs; the counts are there at its end."""
+    counts = Counts()
     with psycopg.connect(superuser, autocommit=True) as connection:
         start = log.stat().st_size
         connection.execute("ALTER SYSTEM SET log_min_duration_statement = 0")
@@ -68,4 +77,15 @@ def logged_statements(superuser: str, log: Path) -> Iterator[list[int]]:
             connection.execute("SELECT pg_reload_conf()")
     with log.open("rb") as lines:
         lines.seek(start)
-        counts.append(len(_STATEMENT.findall(lines.read())))
+        _count(lines.read(), counts)
+
+
+def _count(text: bytes, counts: Counts) -> None:
+    begun: set[bytes] = set()
+    for backend, word in _STATEMENT.findall(text):
+        counts.statements += 1
+        if word == b"BEGIN":
+            begun.add(backend)
+        elif word in {b"COMMIT", b"ROLLBACK"} or backend not in begun:
+            begun.discard(backend)
+            counts.transactions += 1
