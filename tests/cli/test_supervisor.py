@@ -22,6 +22,7 @@ import runtime.memory_kills
 from cli.supervisor.children import Child, Service, clear_strays
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object, write_private
+from cli.supervisor.ports import choose_port
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.schema import is_current
 from cli.supervisor.state import StateDir
@@ -41,6 +42,19 @@ PARENT = (
     "import subprocess, sys\n"
     f"print(subprocess.Popen([sys.executable, '-c', {STAY!r}]).pid, flush=True)"
 )
+
+LISTENER = """
+import socket, threading, time
+server = socket.socket()
+server.bind(("127.0.0.1", 0))
+server.listen()
+memory = bytearray(200_000_000)
+for _ in range(40):
+    threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(int, 1)]).start()
+print(server.getsockname()[1], flush=True)
+time.sleep(600)
+"""
+"""A server whose threads and memory take the kernel a while to end."""
 
 
 @pytest.fixture
@@ -285,6 +299,16 @@ async def test_strays_that_are_deaf_or_slow_cost_no_more_than_the_slowest_of_the
     assert time.monotonic() - began < 5, "nobody was waited for in vain"
     codes_of_ends = [await child.wait() for child in running]
     assert codes_of_ends == [-signal.SIGKILL, -signal.SIGKILL, 0]
+
+
+async def test_ports_of_a_stray_are_free_once_it_was_cleared(state: StateDir) -> None:
+    for _ in range(3):
+        stray = await Child.start(service("api", LISTENER), state)
+        await eventually(lambda: state.log("api").read_text().endswith("\n"))
+        port = int(state.log("api").read_text())
+        assert await asyncio.to_thread(clear_strays, state) == ["api"]
+        assert choose_port(0, port, "--port") == port
+        await stray.wait()
 
 
 async def test_a_child_that_is_killed_again_and_again_comes_back_at_once(

@@ -73,6 +73,11 @@ class Up:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(ENOUGH)
 
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        self.http.close()
+
 
 def launch(directory: Path) -> Up:
     """Start a platform and wait until it says that it is ready."""
@@ -132,9 +137,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def up(directory: Path) -> Iterator[Up]:
     running = launch(directory)
     yield running
-    if running.process.poll() is None:
-        running.stop()
-    running.http.close()
+    running.end()
 
 
 def test_the_reconciler_is_paused_right_after_a_start(up: Up) -> None:
@@ -300,7 +303,9 @@ def foreign_lock(directory: Path) -> Iterator[None]:
     stranger.wait()
 
 
-def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(up: Up, directory: Path) -> None:
+def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(
+    up: Up, directory: Path, request: pytest.FixtureRequest
+) -> None:
     before = up.connection
     strays = [up.pid(name) for name in CHILDREN]
     up.process.kill()
@@ -309,6 +314,7 @@ def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(up: Up, direc
     os.kill(up.pid("postgres"), signal.SIGKILL)
     with foreign_lock(directory):
         again = launch(directory)
+    request.addfinalizer(again.end)
     assert alive, "the children went on without their supervisor"
     assert all(ended(pid) for pid in strays)
     assert again.is_ready()

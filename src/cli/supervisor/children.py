@@ -160,7 +160,8 @@ def _stray(record: Mapping[str, float]) -> psutil.Process | None:
 def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
     """Wait for processes that may be nobody's children. Gives the ones that still run afterwards.
 
-    A zombie has ended: where there is none to reap it, it stays.
+    A zombie has ended: where there is none to reap it, it stays. While it has threads that are
+    still ending, it holds its ports and files.
     """
     deadline = time.monotonic() + seconds
     while (
@@ -172,6 +173,7 @@ def await_end(processes: Iterable[psutil.Process], seconds: float) -> Sequence[p
 
 def _runs(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+        is_zombie = process.status() == psutil.STATUS_ZOMBIE
+        return process.is_running() and bool(not is_zombie or process.num_threads() > 1)
     except psutil.NoSuchProcess:
         return False
