@@ -12,7 +12,12 @@ from sqlalchemy import select
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
+from activities.automation_runs.graphs import GraphCache
+from activities.automation_runs.nodes.records import RecordNodes
+from activities.automation_runs.runs import RunCache
+from activities.automation_runs.transactions import AutomationRunActivities
 from activities.deliveries.push.web_push import WebPush
+from activities.outbox.run_starts import RunStarts
 from activities.parts import Parts, Periods
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
 from cli.worker_process import running_workers
@@ -53,6 +58,7 @@ KEYS = KeyRing([MASTER_SECRET])
 PERIODS = Periods(
     trash=timedelta(days=30), request_logs=timedelta(days=30), runs=timedelta(days=90)
 )
+RUN_LIMIT = timedelta(days=30)
 RUNNING_CAP = 200
 RETENTION = Family.RETENTION.workflow_id("sweep")
 """The id of the schedule that removes what is past its time."""
@@ -212,6 +218,13 @@ async def running_engine(
                 await client.get_schedule_handle(swept.schedule_id).pause()
             actor = (await make_space(database, KEYS)).actor
             yield Engine(database, client, actor, objects)
+
+
+def separate_worker(engine: Engine) -> AutomationRunActivities:
+    """The activities as a process of their own would hold them: nothing shared but PostgreSQL."""
+    cache = RunCache(engine.database, GraphCache())
+    writes = RecordNodes(KEYS).transactions()
+    return AutomationRunActivities(engine.database, cache, writes, RunStarts(), RUN_LIMIT)
 
 
 def graph(*nodes: Json, edges: Sequence[Any] = ()) -> Json:

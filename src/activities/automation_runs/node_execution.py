@@ -12,6 +12,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.automation_runs.graphs import ExecutableNode
+from activities.automation_runs.node_batch import NodeBatch
 from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.runs import OpenRun, RunCache
@@ -94,9 +95,12 @@ class NodeExecution:
         return CalledNode(run, node, key)
 
     async def guarded(
-        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
+        self,
+        call: NodeCall,
+        work: Callable[[CalledNode], Awaitable[_Result]],
+        batch: NodeBatch | None = None,
     ) -> _Result | NodeReply:
-        """Do a node's work; whatever it raises becomes the node's failure.
+        """Do a node's work; whatever it raises becomes the node's failure, written after the batch.
 
         The reply for a closed run is CLOSED. Raises only what a repetition may mend.
         """
@@ -109,6 +113,8 @@ class NodeExecution:
         except Exception as error:
             if is_away(error):
                 raise
+            if batch is not None:
+                await batch.write()
             return await self.fail(call, failure_of(error))
 
     async def behind_gate(
@@ -203,9 +209,10 @@ async def _gated(
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
     """The columns written for a result. Raises NodeError for an output above the limit."""
     text = json.dumps(result.output, ensure_ascii=False)
-    if len(text.encode("utf-8", "replace")) > OUTPUT_LIMIT:
+    size = len(text.encode("utf-8", "replace"))
+    if size > OUTPUT_LIMIT:
         raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
-    return Completion(inputs, result.output, result.outcome, result.case_key, attempt)
+    return Completion(inputs, result.output, result.outcome, result.case_key, attempt, size)
 
 
 def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:

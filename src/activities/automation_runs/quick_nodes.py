@@ -1,9 +1,20 @@
-"""Quick nodes: each one transaction, a batch of them one local activity (ADR 0001)."""
+"""Quick nodes: each effect is a transaction, nodes that only compute share one (ADR 0080).
+
+Nodes that follow from each other are one local activity (ADR 0001).
+"""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.node_batch import NodeBatch
+from activities.automation_runs.node_execution import (
+    CalledNode,
+    GatedNode,
+    NodeExecution,
+    completion,
+    success,
+)
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
 from activities.automation_runs.nodes.logic import COMPUTATIONS
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
@@ -21,6 +32,7 @@ from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
 from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
+from models.core.base import JsonObject
 from runtime.bounded_processes import evaluate_bounded
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -39,19 +51,25 @@ class QuickNodes:
         self._loops = QuickLoops(nodes, self.execute)
 
     async def run(
-        self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
+        self,
+        run: OpenRun,
+        ready: Sequence[NodeRef],
+        plan_state: PlanState | None,
+        batch: NodeBatch | None,
     ) -> QuickNodesReply:
         """Execute the ready nodes; with a plan state, also the quick nodes that become ready.
 
-        It hurries where another kind of node is ready, so that one need not wait.
-        Raises RunClosedError.
+        It hurries where another kind of node is ready, so that one need not wait. The caller writes
+        what is left in the batch. Raises RunClosedError, BatchRefusedError.
         """
         ends: list[NodeEnd] = []
         waiting = deque(ready)
         turn = Turn(BATCH_SECONDS)
         while waiting:
+            if batch is not None and batch.is_due:
+                await batch.write()
             ref = waiting.popleft()
-            end = await self._end(run, ref, turn)
+            end = await self._end(run, ref, turn, batch)
             if isinstance(end, LoopProgress):
                 return QuickNodesReply(ends, loops=[*turn.ended_loops, end])
             ends.append(end)
@@ -69,27 +87,33 @@ class QuickNodes:
                 break
         return QuickNodesReply(ends, loops=turn.ended_loops)
 
-    async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
-        if is_loop(run.graph.nodes[ref.node_id].kind):
+    async def _end(
+        self, run: OpenRun, ref: NodeRef, turn: Turn, batch: NodeBatch | None
+    ) -> NodeEnd | LoopProgress:
+        kind = run.graph.nodes[ref.node_id].kind
+        if batch is not None and kind not in COMPUTATIONS:
+            await batch.write()
+        if is_loop(kind):
             return await self._loops.advance(run, ref, turn)
-        reply = await self.execute(NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key))
+        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
+        reply = await self.execute(call, batch)
         if reply.state is NodeState.CLOSED:
             raise RunClosedError
         return NodeEnd(ref.node_id, ref.scope_key, reply)
 
-    async def execute(self, call: NodeCall) -> NodeReply:
-        """One node whose whole work is one transaction."""
-        return await self._nodes.guarded(call, self._execute)
+    async def execute(self, call: NodeCall, batch: NodeBatch | None = None) -> NodeReply:
+        """One node whose whole work is one transaction, or a part of the batch's."""
+        return await self._nodes.guarded(call, partial(self._execute, batch=batch), batch)
 
-    async def _execute(self, invocation: CalledNode) -> NodeReply:
+    async def _execute(self, invocation: CalledNode, batch: NodeBatch | None) -> NodeReply:
         substituted = substitute(invocation.run, invocation.node)
         if substituted is not None:
-            return await self._nodes.complete_with_gate(invocation, substituted, None)
+            return await self._complete(invocation, substituted, None, batch)
         resolved = await resolve_parameters(self._nodes.database, invocation)
         compute = COMPUTATIONS.get(invocation.node.kind)
         if compute is not None:
             result = await evaluate_bounded(lambda: compute(resolved.parameters, resolved.context))
-            return await self._nodes.complete_with_gate(invocation, result, resolved.parameters)
+            return await self._complete(invocation, result, resolved.parameters, batch)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
             perform = self._transactions[invocation.node.kind]
@@ -104,6 +128,18 @@ class QuickNodes:
         reply, result = done
         invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
         return reply
+
+    async def _complete(
+        self,
+        invocation: CalledNode,
+        result: NodeResult,
+        inputs: JsonObject | None,
+        batch: NodeBatch | None,
+    ) -> NodeReply:
+        if batch is None:
+            return await self._nodes.complete_with_gate(invocation, result, inputs)
+        batch.add(invocation.key, completion(result, inputs))
+        return success(invocation.node.kind, result.outcome, result.case_key)
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:

@@ -1,7 +1,7 @@
 """Open runs as this process knows them: header, graph and outputs that can no longer change.
 
-Only what is committed and final is kept, so an entry is never stale; a process that has none
-reads it from PostgreSQL.
+But for the outputs that a batch is about to write, only what is committed and final is kept, so an
+entry is never stale; a process that has none reads it from PostgreSQL.
 """
 
 from collections import OrderedDict
@@ -57,6 +57,10 @@ class OpenRun:
     keys: KeyRing | None = None
     plan_states: dict[str, PlanState] = field(default_factory=dict)
     """The state of each execution of the run, if this process has followed it from the start."""
+    writes_batches: bool = False
+    """True when this process has begun it, the first of all: no node was executed before."""
+    unwritten: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
+    """The outputs that a batch holds, by node and scope: they alone are not committed."""
     _bodies: dict[str, Body] = field(default_factory=dict)
 
     @cached_property
@@ -129,13 +133,20 @@ class OpenRun:
         for row in rows:
             if row.run_id == self.header.run_id:
                 self.keep(row.node_id, row.scope_key, row.output)
-        return {row.node_id: row.output for row in rows} | pinned
+        unwritten = {
+            node_id: output
+            for (node_id, scope), output in self.unwritten.items()
+            if scope in own and (node_ids is None or node_id in node_ids)
+        }
+        return {row.node_id: row.output for row in rows} | unwritten | pinned
 
     def _cached_outputs(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
         outputs = {}
         for node_id in node_ids:
             for scope in scopes:
-                output = self._outputs.known((self.header.run_id, node_id, scope))
+                output = self.unwritten.get((node_id, scope))
+                if output is None:
+                    output = self._outputs.known((self.header.run_id, node_id, scope))
                 if output is not None:
                     outputs[node_id] = output
         return outputs

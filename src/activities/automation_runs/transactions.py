@@ -13,6 +13,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.automation_runs.node_batch import BatchRefusedError, NodeBatch
 from activities.automation_runs.node_execution import NodeExecution
 from activities.automation_runs.nodes.failures import Failure
 from activities.automation_runs.nodes.invocation import Transaction
@@ -89,18 +90,26 @@ class AutomationRunActivities:
         if (refusal := header.options.get("refusal")) is not None:
             return RunBegun(None, QuickNodesReply([], await self._refuse(run_id, refusal)))
         run = await self._runs.open(header)
-        plan, limit = run.plan, (self._limit - (now - header.started_at)).total_seconds()
-        plan_state = run.plan_states[""] = PlanState(plan)
-        reused = [_reused_end(one) for one in read_reused(header.options)]
+        run.writes_batches = header.started_at == now
+        limit = (self._limit - (now - header.started_at)).total_seconds()
+        try:
+            batch = await self._first_batch(run)
+        except BatchRefusedError:
+            run.writes_batches = False
+            batch = await self._first_batch(run)
+        return RunBegun(run.plan.to_json(), batch, limit)
+
+    async def _first_batch(self, run: OpenRun) -> QuickNodesReply:
+        plan_state = run.plan_states[""] = PlanState(run.plan)
+        reused = [_reused_end(one) for one in read_reused(run.header.options)]
         for end in reused:
             plan_state.apply(end.event)
         ready = [ref for ref in plan_state.active if is_quick(run, ref)]
         if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
-            return RunBegun(plan.to_json(), QuickNodesReply(reused), limit)
+            return QuickNodesReply(reused)
         reply = await self._advance(run, ready, plan_state)
-        batch = replace(reply, ends=[*reused, *reply.ends])
-        return RunBegun(plan.to_json(), batch, limit)
+        return replace(reply, ends=[*reused, *reply.ends])
 
     async def _why_not(self, run_id: str) -> str:
         async with self._database.statement() as work:
@@ -121,24 +130,34 @@ class AutomationRunActivities:
         except RunClosedError:
             return QuickNodesReply([], CLOSED)
         plan_state = run.follow(call.part, call.applied, call.ends)
-        return await self._advance(run, [NodeRef(*ref) for ref in call.ready], plan_state)
+        ready = [NodeRef(*ref) for ref in call.ready]
+        try:
+            return await self._advance(run, ready, plan_state)
+        except BatchRefusedError:
+            run.writes_batches = False
+            run.plan_states.pop(call.part, None)
+            return await self._advance(run, ready, None)
 
     async def _advance(
         self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
     ) -> QuickNodesReply:
-        try:
-            reply = await self._quick.run(run, ready, plan_state)
-        except RunClosedError:
-            return QuickNodesReply([], CLOSED)
-        if (
-            plan_state is None
-            or plan_state.ending is None
-            or plan_state is not run.plan_states.get("")
-        ):
-            return reply
-        run_id, skipped = str(run.header.run_id), plan_state.skipped
-        ended = await self.finish(FinishCall.of(run_id, plan_state.ending, skipped))
-        return replace(reply, ended=ended)
+        """Raises BatchRefusedError: the plan state has gone further than what is written."""
+        with NodeBatch(self._database, run) as batch:
+            taking = batch if run.writes_batches and plan_state is not None else None
+            try:
+                reply = await self._quick.run(run, ready, plan_state, taking)
+                ending = None if plan_state is None else plan_state.ending
+                if (
+                    plan_state is None
+                    or ending is None
+                    or plan_state is not run.plan_states.get("")
+                ):
+                    await batch.write()
+                    return reply
+                call = FinishCall.of(str(run.header.run_id), ending, plan_state.skipped)
+                return replace(reply, ended=await self._finish(run, call, batch))
+            except RunClosedError:
+                return QuickNodesReply([], CLOSED)
 
     @activity.defn(name="show_run_waiting")
     async def set_waiting(self, call: SuspendCall) -> None:
@@ -174,22 +193,22 @@ class AutomationRunActivities:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
             return CLOSED
+        with NodeBatch(self._database, run) as batch:
+            return await self._finish(run, call, batch)
+
+    async def _finish(self, run: OpenRun, call: FinishCall, batch: NodeBatch) -> str:
         inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, call.run_id)
-        if call.decisive_node is None and not call.skipped and run.header.ends_alone:
-            status = await self._finish_in_statement(run)
+        if call.decisive_node is None and run.header.ends_alone:
+            status = RunStatus.SUCCEEDED if await batch.end_run(call.skipped) else CLOSED
         else:
-            status = await self._finish(run, call)
+            await batch.write()
+            status = await self._finish_and_follow(run, call)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, call.run_id)
         self._starts.stopped_running()
         self._runs.forget(run.header.run_id)
         return status
 
-    async def _finish_in_statement(self, run: OpenRun) -> str:
-        async with self._database.statement() as work:
-            written = await execution.succeed(work, run.header.run_id, run.plan.leaves())
-        return RunStatus.SUCCEEDED if written else CLOSED
-
-    async def _finish(self, run: OpenRun, call: FinishCall) -> str:
+    async def _finish_and_follow(self, run: OpenRun, call: FinishCall) -> str:
         async with self._database.transaction() as work:
             if call.decisive_node is None:
                 status = RunStatus.SUCCEEDED

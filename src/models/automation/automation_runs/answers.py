@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select
 
-from models.automation.automation_runs.outputs import FIRST_RESPONSE
+from models.automation.automation_runs.outputs import first_response
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -26,7 +26,7 @@ class RunAnswer:
 
 
 _ANSWER = PreparedStatement(
-    select(automation_run.c.status, automation_run.c.output, FIRST_RESPONSE).where(
+    select(automation_run.c.status, automation_run.c.output, first_response(node_run)).where(
         automation_run.c.workspace_id == bindparam("workspace_id"),
         automation_run.c.id == bindparam("run_id"),
     )

@@ -8,13 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, func, literal, select, update
+from sqlalchemy import (
+    ARRAY,
+    BindParameter,
+    ColumnElement,
+    FromClause,
+    Text,
+    Update,
+    bindparam,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import end_effects, slots
 from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.node_writes import close_nodes
-from models.automation.automation_runs.outputs import FIRST_RESPONSE, LEAF_OUTPUTS, within_limit
+from models.automation.automation_runs.outputs import first_response, leaf_outputs, within_limit
 from models.automation.automation_runs.plans import read_reused
 from models.automation.automation_runs.rules import (
     OPEN_RUN,
@@ -154,8 +166,10 @@ async def skip_nodes(
     await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
 
 
-def _succeeding(outputs: ColumnElement[Any]) -> PreparedStatement:
-    return PreparedStatement(
+def succeeding(nodes: FromClause, reused: BindParameter[Any] | None = None) -> Update:
+    """The end of a run whose nodes, with these rows, all ended well."""
+    outputs: ColumnElement[Any] = leaf_outputs(nodes)
+    return (
         update(automation_run)
         .where(
             _run.id == bindparam("run_id"),
@@ -163,30 +177,24 @@ def _succeeding(outputs: ColumnElement[Any]) -> PreparedStatement:
         )
         .values(
             status=RunStatus.SUCCEEDED,
-            output=func.coalesce(FIRST_RESPONSE, outputs),
+            output=func.coalesce(
+                first_response(nodes), outputs if reused is None else reused.concat(outputs)
+            ),
             completed_at=bindparam("now", type_=Timestamp),
         )
     )
 
 
-_SUCCEED = _succeeding(LEAF_OUTPUTS)
-_SUCCEED_WITH_REUSED = _succeeding(bindparam("reused", type_=_run.output.type).concat(LEAF_OUTPUTS))
-
-
-async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
-    """Write the end of a run whose nodes all ended well; False when it was closed already.
-
-    It is for runs that end alone (see `RunHeader`): nothing else follows.
-    """
-    parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
-    work.answered.add(run_id)
-    return await _SUCCEED.execute(work, parameters) > 0
+_SUCCEED = PreparedStatement(
+    succeeding(node_run, reused=bindparam("reused", type_=_run.output.type))
+)
 
 
 async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[str]) -> bool:
-    """`succeed` for any run: its slot is handed on, and reused outputs are among its own."""
-    if run.ends_alone:
-        return await succeed(work, run.run_id, leaves)
+    """Write the end of a run whose nodes all ended well; False when it was closed already.
+
+    Its slot is handed on, and reused outputs are among its own.
+    """
     reused = {one.node_id for one in read_reused(run.options)}.intersection(leaves)
     outputs = await load_outputs(work, run, reused, [""]) if reused else []
     await slots.lock_of_runs(work, [run.run_id])
@@ -198,7 +206,7 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
         "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
     }
     work.answered.add(run.run_id)
-    written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
+    written = await _SUCCEED.execute(work, parameters) > 0
     if written and run.concurrency_key is not None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)
     return written

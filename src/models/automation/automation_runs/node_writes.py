@@ -48,6 +48,8 @@ class Completion:
     outcome: str = "always"
     case_key: str | None = None
     attempt: int = 1
+    size: int = 0
+    """Bytes of the output as JSON."""
 
     def values(self) -> JsonObject:
         values: JsonObject = {

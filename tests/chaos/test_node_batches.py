@@ -1,0 +1,155 @@
+"""Nodes that only compute are written together, and as if each were alone (ADR 0080)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from activities.automation_runs import node_batch
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.logic import COMPUTATIONS
+from models.automation.automations.rules.graph.kinds import NodeKind
+from runtime.work import SingleStatement
+from tests.chaos.queries import fetch
+from tests.support.engine import Engine, by_node, graph, node, separate_worker
+from tests.support.run_rows import states
+
+pytestmark = pytest.mark.crash
+
+
+def expression(text: str) -> dict[str, str]:
+    return {"type": "expression", "value": text}
+
+
+def chain(*texts: str) -> dict[str, Any]:
+    """A graph of nodes n0, n1, …: each has an output `x` by its expression."""
+    names = [f"n{number}" for number in range(len(texts))]
+    nodes = [
+        node(name, "transform", output={"x": expression(text)})
+        for name, text in zip(names, texts, strict=True)
+    ]
+    return graph(*nodes, edges=list(pairwise(names)))
+
+
+ADDING = chain("1", "nodes.n0.x + 1", "nodes.n1.x + 1")
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch grows as long as a slow machine needs."""
+    monkeypatch.setattr(node_batch, "HOLD_SECONDS", 60)
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_run_is_begun_and_ended_in_a_statement_each(
+    idle: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = []
+    statement = idle.database.statement
+
+    @asynccontextmanager
+    async def counted() -> AsyncIterator[SingleStatement]:
+        statements.append(1)
+        async with statement() as work:
+            yield work
+
+    def refused() -> None:
+        raise AssertionError("a transaction of several statements")
+
+    automation = await idle.publish(ADDING)
+    worker = separate_worker(idle)
+    first, second = await idle.start(automation.id), await idle.start(automation.id)
+    await worker.begin(str(first))
+    monkeypatch.setattr(idle.database, "statement", counted)
+    monkeypatch.setattr(idle.database, "transaction", refused)
+    begun = await worker.begin(str(second))
+    monkeypatch.undo()
+    assert begun.batch.ended == "succeeded"
+    assert len(statements) == 2
+    run = await idle.get(automation.id, second)
+    assert run.output == {"n2": {"x": 3}}
+    assert [by_node(run)[f"n{n}"].output["x"] for n in range(3)] == [1, 2, 3]
+    assert all(one.started_at and one.completed_at for one in run.node_runs)
+
+
+async def write_first_node(idle: Engine, url: str, run_id: object) -> None:
+    await fetch(
+        url,
+        "INSERT INTO node_run (run_id, workspace_id, node_id, scope_key, node_kind, status,"
+        " attempt, outcome, output, started_at, completed_at) VALUES"
+        " (%s, %s, 'n0', '', 'transform', 'succeeded', 1, 'always', '{\"x\": 10}', now(), now())"
+        " RETURNING run_id",
+        run_id,
+        idle.actor.workspace_id,
+    )
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_node_that_another_execution_wrote_counts_for_the_whole_batch(
+    idle: Engine, url: str
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    await write_first_node(idle, url, run_id)
+    begun = await separate_worker(idle).begin(str(run_id))
+    assert begun.batch.ended == "succeeded"
+    run = await idle.get(automation.id, run_id)
+    assert run.output == {"n2": {"x": 12}}
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_value_that_cannot_be_stored_fails_its_node_alone(
+    idle: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unstorable(parameters: Any, _: object) -> NodeResult:
+        x = parameters["output"]["x"]
+        return NodeResult({"x": "\0" if x == 2 else x})
+
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    monkeypatch.setitem(COMPUTATIONS, NodeKind.TRANSFORM, unstorable)
+    begun = await separate_worker(idle).begin(str(run_id))
+    assert begun.batch.ended == "failed"
+    run = await idle.get(automation.id, run_id)
+    assert states(run) == {"n0": "succeeded", "n1": "failed"}
+    assert by_node(run)["n0"].output == {"x": 1}
+
+
+@pytest.mark.usefixtures("held")
+async def test_nothing_of_a_batch_is_written_behind_a_cancel(
+    idle: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    end_run = node_batch.NodeBatch.end_run
+
+    async def after_cancel(batch: node_batch.NodeBatch, skipped: Any) -> bool:
+        await idle.cancel(automation.id, run_id)
+        return await end_run(batch, skipped)
+
+    monkeypatch.setattr(node_batch.NodeBatch, "end_run", after_cancel)
+    begun = await separate_worker(idle).begin(str(run_id))
+    assert begun.batch.ended == "closed"
+    run = await idle.get(automation.id, run_id)
+    assert (run.status, run.node_runs) == ("cancelled", [])
+
+
+async def test_an_old_batch_is_written_before_the_next_node_is_executed(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_batch, "HOLD_SECONDS", 0)
+    shown: list[list[Any]] = []
+    automation = await idle.publish(ADDING)
+    run_id = await idle.start(automation.id)
+    write = node_batch.NodeBatch.write
+
+    async def watched(batch: node_batch.NodeBatch) -> None:
+        await write(batch)
+        query = "SELECT node_id FROM node_run WHERE run_id = %s ORDER BY node_id"
+        shown.append([name for (name,) in await fetch(url, query, run_id)])
+
+    monkeypatch.setattr(node_batch.NodeBatch, "write", watched)
+    await separate_worker(idle).begin(str(run_id))
+    assert shown == [["n0"], ["n0", "n1"]]
