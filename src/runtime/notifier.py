@@ -9,13 +9,16 @@ second.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 import psycopg
 import structlog
 
 log = structlog.get_logger()
+
+_Value = TypeVar("_Value")
 
 CHANNEL = "worker"
 """Without a payload."""
@@ -25,10 +28,11 @@ ANSWER_CHANNEL = "answer"
 """Ids of work that has ended, or has an answer, with blanks between them."""
 RETRY_SECONDS = 1.0
 _MOST_AT_ONCE = 1000
+"""Notifications of a statement."""
 _IDS_AT_ONCE = 200
 """The payload of a notification is shorter than 8,000 bytes."""
-LOG_PAUSE_SECONDS = 0.02
-"""After readers were notified, before they are again: writers of very much do so together."""
+PAUSE_SECONDS = 0.01
+"""After a notification, before the next one: a process sends a hundred a second at most."""
 
 
 class Notifier:
@@ -73,33 +77,34 @@ class Notifier:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _send(self, connection: psycopg.AsyncConnection) -> None:
-        loop = asyncio.get_running_loop()
-        notified_at = 0.0
         while True:
             await self._due.wait()
             self._due.clear()
-            workers, self._workers = self._workers, False
-            if workers:
-                await connection.execute(f"NOTIFY {CHANNEL}")
-            answers, self._answers = sorted(self._answers), set()
-            for first in range(0, len(answers), _IDS_AT_ONCE):
+            for messages in _pieces(self._taken(), _MOST_AT_ONCE):
+                channels, payloads = zip(*messages, strict=True)
                 await connection.execute(
-                    "SELECT pg_notify(%s, %s)",
-                    (ANSWER_CHANNEL, " ".join(answers[first : first + _IDS_AT_ONCE])),
+                    "SELECT pg_notify(channel, payload)"
+                    " FROM unnest(%s::text[], %s::text[]) AS message (channel, payload)",
+                    ([*channels], [*payloads]),
                     prepare=True,
                 )
-            wait = notified_at + LOG_PAUSE_SECONDS - loop.time()
-            if self._logs and wait > 0:
-                loop.call_later(wait, self._due.set)
-                continue
-            changed, self._logs = sorted(self._logs), set()
-            notified_at = loop.time() if changed else notified_at
-            for first in range(0, len(changed), _MOST_AT_ONCE):
-                await connection.execute(
-                    "SELECT pg_notify(%s, id) FROM unnest(%s::text[]) AS id",
-                    (LOG_CHANNEL, changed[first : first + _MOST_AT_ONCE]),
-                    prepare=True,
-                )
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _taken(self) -> Sequence[tuple[str, str]]:
+        """The channels and payloads of everything to tell, which is then forgotten."""
+        workers, self._workers = self._workers, False
+        answers, self._answers = sorted(self._answers), set()
+        logs, self._logs = sorted(self._logs), set()
+        return [
+            *([(CHANNEL, "")] if workers else []),
+            *((ANSWER_CHANNEL, " ".join(ids)) for ids in _pieces(answers, _IDS_AT_ONCE)),
+            *((LOG_CHANNEL, workspace_id) for workspace_id in logs),
+        ]
+
+
+def _pieces(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
+    for first in range(0, len(values), size):
+        yield values[first : first + size]
 
 
 async def listen(
