@@ -256,6 +256,7 @@ EXAMPLES: Mapping[str, Example] = {
         body=lambda _: {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T02:00:00Z"},
     ),
     "run_automation": body({"triggerPayload": {"order": 17}}),
+    "run_automation_batch": body({"payloads": [{"order": 17}, {"order": 18}]}),
     "test_run_automation": body({"payload": {"order": 17}, "simulate": True}),
     "run_automation_from_node": Example(
         body=lambda one: {"nodeId": "a", "automationVersionId": one.ids["versionId"]},

@@ -99,7 +99,6 @@ class _Pipeline:
     request: ApiRequest
     proof: Proof | None = None
     body: Body = NO_BODY
-    _name: bytes = b""
 
     async def answer(self) -> Response:
         """Every step. Raises the refusal of the first that refuses, and ClientGoneError."""
@@ -115,7 +114,7 @@ class _Pipeline:
             self.proof = await prove(request.services, credential)
             if isinstance(self.proof, Session):
                 request.session_expires_at = self.proof.expires_at
-            self._name = name = self.proof.caller_name()
+            name = request.caller_name = self.proof.caller_name()
             # Before anything is read or asked of the database.
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)
             request.share = request.services.shares.share_of(name)
@@ -183,7 +182,7 @@ class _Pipeline:
         caller = await authenticate(request.services, request.work, self.proof)
         request.caller, request.roles = caller.principal, caller.roles
         if caller.principal.key_workspace_id is not None:
-            request.services.shares.belongs(self._name, caller.principal.key_workspace_id)
+            request.services.shares.belongs(request.caller_name, caller.principal.key_workspace_id)
         if body.refusal is not None:
             raise body.refusal
         request.raw_body = body.raw

@@ -64,20 +64,29 @@ class RateLimit:
         """Count one call, and what is left; None without a limit. Raises TooOftenError."""
         if self._per_second <= 0:
             return None
+        tokens = self._tokens(name)
+        if tokens < 1:
+            raise TooOftenError(self._keep(name, tokens), (1 - tokens) / self._per_second)
+        return self._keep(name, tokens - 1)
+
+    def owe(self, name: Hashable, count: int) -> Quota | None:
+        """Count that many calls more of a name that was let through, whose bucket may lack them."""
+        if self._per_second <= 0:
+            return None
+        return self._keep(name, self._tokens(name) - count)
+
+    def _tokens(self, name: Hashable) -> float:
         now = self._clock()
-        tokens, since = self._buckets.pop(name, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - since) * self._per_second)
-        allowed = tokens >= 1
-        if allowed:
-            tokens -= 1
-        self._buckets[name] = (tokens, now)
+        tokens, since = self._buckets.get(name, (float(self._burst), now))
+        return min(self._burst, tokens + (now - since) * self._per_second)
+
+    def _keep(self, name: Hashable, tokens: float) -> Quota:
+        self._buckets[name] = (tokens, self._clock())
+        self._buckets.move_to_end(name)
         if len(self._buckets) > self._names:
             self._buckets.popitem(last=False)
         reset = math.ceil((self._burst - tokens) / self._per_second)
-        quota = Quota(self._burst, int(tokens), reset)
-        if not allowed:
-            raise TooOftenError(quota, (1 - tokens) / self._per_second)
-        return quota
+        return Quota(self._burst, max(0, int(tokens)), reset)
 
 
 class RateLimits:

@@ -50,6 +50,8 @@ class ApiRequest(Request):
         self.error: str | None = None
         self.quota: Quota | None = None
         """The quota the caller has left of the rate limit that this request counts for."""
+        self.caller_name = b""
+        """The caller's name in the rate limits."""
         self.share: Hashable = scope["path"]
         """The share of the connections it takes: the caller's, else that of its path."""
         self.raw_body = b""
@@ -74,6 +76,10 @@ class ApiRequest(Request):
     @property
     def request(self) -> Request:
         return self
+
+    def count_run_starts(self, further: int) -> None:
+        """Count runs that the request starts besides the first for the rate limit of run starts."""
+        self.quota = self.services.limits.run_starts.owe(self.caller_name, further) or self.quota
 
     @property
     def work(self) -> UnitOfWork:

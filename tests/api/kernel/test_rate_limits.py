@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from api.kernel.rate_limits import Quota, RateLimit, RateLimits, TooOftenError
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.settings import Settings
+from tests.support.automations import path_of, publish
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -83,6 +84,19 @@ def test_a_call_says_what_is_left() -> None:
     assert RateLimit(0, 5).take("a") is None
 
 
+def test_a_call_that_counts_as_several_leaves_a_debt() -> None:
+    clock = Clock()
+    limit = RateLimit(2, 5, clock=clock)
+    limit.take("a")
+    assert limit.owe("a", 9) == Quota(5, 0, 5)
+    with pytest.raises(TooOftenError) as refused:
+        limit.take("a")
+    assert refused.value.headers["Retry-After"] == "3"
+    clock.now += 3
+    assert limit.take("a") == Quota(5, 0, 3)
+    assert RateLimit(0, 5).owe("a", 9) is None
+
+
 def test_only_the_names_used_last_are_kept() -> None:
     limit = RateLimit(1, 1, names=2, clock=Clock())
     assert [allowed(limit, name, 1) for name in ("a", "b", "c", "c", "b", "a")] == [
@@ -130,6 +144,17 @@ async def test_starts_of_runs_are_limited_more(client: Client, space: Space) -> 
     assert [one.headers["x-ratelimit-limit"] for one in answers] == ["2"] * 3
     other = await client.get("/v1/me")
     assert (other.status_code, other.headers["x-ratelimit-remaining"]) == (200, "0")
+
+
+@pytest.mark.usefixtures("limited")
+async def test_each_run_of_a_batch_counts_as_a_start(client: Client, space: Space) -> None:
+    made = await publish(client, space)
+    batch = f"{path_of(made)}/runs/batch"
+    answer = await client.post(batch, json={"payloads": [{}] * 5})
+    assert answer.status_code == 200
+    assert answer.headers["x-ratelimit-remaining"] == "0"
+    refused = await client.post(batch, json={"payloads": [{}]})
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "400")
 
 
 async def test_a_busy_client_stays_within_the_limits_of_production(

@@ -6,7 +6,13 @@ from typing import TypeVar
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from api.run_links import add_links
-from models.automation.automation_runs import commands, node_queries, queries, retries
+from models.automation.automation_runs import (
+    commands,
+    node_queries,
+    queries,
+    retries,
+    run_batches,
+)
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import RunFilter
 from models.automation.automation_runs.shapes import (
@@ -17,8 +23,10 @@ from models.automation.automation_runs.shapes import (
     CancelRuns,
     NodeRunList,
     RetryRun,
+    RunBatch,
     RunFromNode,
     RunNow,
+    RunsBatched,
     TestRun,
 )
 from models.automation.waits.queries import show_waits
@@ -51,6 +59,21 @@ async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRu
     """
     run = await commands.run_now(request.work, request.actor, request.ids["automationId"], body)
     return Data(linked(request, run))
+
+
+@router.post(f"{AUTOMATION}/runs/batch", access=START, errors=[RunError], batch=True)
+async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[RunsBatched]:
+    """Run an automation for each of up to 1,000 payloads.
+
+    The published version is run, and the automation must be enabled. A payload that is refused,
+    by the input schema or for want of a slot, has an error as its result; the others are queued
+    together. Each run counts for the rate limit of run starts: further starts wait until the limit
+    has caught up.
+    """
+    automation_id = request.ids["automationId"]
+    answer = await run_batches.run_batch(request.work, request.actor, automation_id, body)
+    request.count_run_starts(answer.accepted - 1)
+    return Data(answer)
 
 
 @router.post(f"{AUTOMATION}/test-run", access=START, errors=[RunError])

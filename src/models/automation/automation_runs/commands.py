@@ -49,9 +49,14 @@ async def run_now(
 ) -> AutomationRunDetail:
     """A queued run of the published version. Raises RunError unless published and enabled."""
     version = await runnable_versions.published(work, actor, automation_id)
-    payload = _bounded(body.trigger_payload or {})
-    check_payload(version.trigger_config, payload)
-    return await _accept(work, actor, version, RunRequest(RunSource.MANUAL, payload))
+    request = manual_request(version, body.trigger_payload or {})
+    return await _accept(work, actor, version, request)
+
+
+def manual_request(version: RunnableVersion, payload: JsonObject) -> RunRequest:
+    """A person's request. Raises ValidationError for a payload that the trigger does not take."""
+    check_payload(version.trigger_config, _bounded(payload))
+    return RunRequest(RunSource.MANUAL, payload)
 
 
 async def test_run(

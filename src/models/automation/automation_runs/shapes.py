@@ -19,6 +19,41 @@ class RunNow(Input):
     trigger_payload: JsonObject | None = None
 
 
+class RunBatch(Input):
+    """Body of run batch: the payloads of up to 1,000 runs."""
+
+    model_config = example({"payloads": [{"name": "Ada"}, {"name": "Grace"}]})
+
+    payloads: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
+
+
+class PayloadFault(Shape):
+    """A part of a payload that the input schema of the trigger refuses."""
+
+    path: str
+    message: str
+
+
+class BatchedRun(Shape):
+    """The answer for one payload: its run, or why there is none."""
+
+    accepted: bool
+    run_id: Id | None = None
+    status: RunStatus | None = None
+    error: str | None = None
+    """The code of the refusal."""
+    message: str | None = None
+    details: list[PayloadFault] | None = None
+
+
+class RunsBatched(Shape):
+    """The numbers of payloads accepted and refused, and `results` in the order of the payloads."""
+
+    accepted: int
+    refused: int
+    results: list[BatchedRun]
+
+
 class TestRun(Input):
     """Body of test-run. Payload choice: explicit, then `testPayloadId`, then the first, then {}."""
 
