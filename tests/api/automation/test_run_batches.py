@@ -1,6 +1,5 @@
 """Many runs of an automation by one request."""
 
-import time
 from typing import Any
 
 import pytest

@@ -1,6 +1,7 @@
 """Accepting many runs of one automation in one transaction, with an answer for each (ADR 0081)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.acceptance import accept
@@ -58,7 +59,7 @@ async def _lock_slots(
     keys = set()
     for payload in payloads:
         try:
-            keys.add(await evaluate_bounded(lambda payload=payload: key_of(limits, payload)))
+            keys.add(await evaluate_bounded(partial(key_of, limits, payload)))
         except ExpressionError:
             continue
     for key in sorted(keys):
