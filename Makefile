@@ -16,7 +16,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test quick explore check fix demo bench histories openapi examples lock clean
+.PHONY: help setup up test quick explore check fix demo bench profile histories openapi examples lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ demo: setup ## Run an automation on real data, with a worker killed in the middl
 
 bench: setup ## Measure against the floors and print ratios; ten minutes (ARGS=--full for all).
 	$(BIN)/python -m bench $(ARGS)
+
+profile: setup ## Print where API and worker spend their time under load.
+	$(BIN)/python -m bench.profile $(ARGS)
 
 histories: setup ## Record histories of the workflow branches that have none, and the fingerprints.
 	$(BIN)/python -m tests.support.record_histories
