@@ -34,6 +34,7 @@ from bench.refreshes import cancel_times, refresh_rates
 from bench.restarts import restarts
 from bench.rounds import Rounds
 from bench.runs import accept_rate, idle_latency, throughput
+from bench.scale import scale
 from bench.starters import starter_times
 from bench.timers import due_timers, timer_starts
 from bench.webhooks import webhook_rate
@@ -208,6 +209,10 @@ async def _growth(m: Measuring) -> list[Figure]:
     return await growth(m.platform, m.client)
 
 
+async def _scale(m: Measuring) -> list[Figure]:
+    return await scale(m.platform, m.rounds, m.count, m.scratch / "state")
+
+
 async def _concurrent(m: Measuring) -> list[Figure]:
     return await concurrent_runs(m.platform, CONCURRENT)
 
@@ -249,5 +254,6 @@ PARTS: Mapping[str, Part] = {
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
+    "scale": Part("runs with several workers and API processes", _scale),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }

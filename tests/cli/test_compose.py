@@ -14,7 +14,11 @@ ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 ONE_SHOTS = {"temporal-schema", "temporal-namespace", "migrate"}
-PUBLISHED = {"api": "127.0.0.1:8000:8000", "temporal-ui": "127.0.0.1:8233:8080"}
+PUBLISHED = {
+    "api": "127.0.0.1:8000:8000",
+    "proxy": "127.0.0.1:8080:8080",
+    "temporal-ui": "127.0.0.1:8233:8080",
+}
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -27,7 +31,7 @@ def test_server_and_tools_of_temporal_are_of_one_version() -> None:
     assert tags == {SERVICES["temporal-namespace"]["image"].split(":")[1]}
 
 
-def test_only_the_api_and_the_ui_are_published_and_on_loopback() -> None:
+def test_only_api_proxy_and_ui_are_published_and_on_loopback() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert published == {name: [port] for name, port in PUBLISHED.items()}
     assert not any("network_mode" in service for service in SERVICES.values())
@@ -46,6 +50,21 @@ def test_a_service_waits_for_what_it_needs(name: str) -> None:
         assert condition == {"condition": expected}
 
 
+def test_the_scaled_profile_has_two_apis_behind_a_proxy_and_three_workers() -> None:
+    scaled = {name for name, service in SERVICES.items() if service.get("profiles") == ["scaled"]}
+    assert scaled == {"api-more", "worker-more", "proxy"}
+    assert SERVICES["worker-more"]["deploy"]["replicas"] + 1 == 3
+    for name, more in (("api", "api-more"), ("worker", "worker-more")):
+        own = {"profiles", "deploy", "ports"}
+        assert {k: v for k, v in SERVICES[more].items() if k not in own} == {
+            k: v for k, v in SERVICES[name].items() if k not in own
+        }
+    proxy = COMPOSE["configs"]["proxy"]["content"]
+    assert "reverse_proxy api:8000 api-more:8000" in proxy
+    listeners = SERVICES["worker"]["environment"]["WORKSPACE_OWN_LISTENERS"].split(",")
+    assert {"api:8000", "api-more:8000", "proxy:8080"} <= set(listeners)
+
+
 def test_secrets_have_no_default() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     for name in ("PASSWORD", "SECRET_KEY"):
@@ -59,7 +78,7 @@ def test_data_are_kept_where_postgresql_18_writes_them() -> None:
 
 
 def test_api_and_worker_see_the_same_objects() -> None:
-    for name in ("api", "worker"):
+    for name in ("api", "api-more", "worker", "worker-more"):
         url = SERVICES[name]["environment"]["WORKSPACE_OBJECT_STORE"]
         [(volume, directory)] = [one.split(":") for one in SERVICES[name]["volumes"]]
         assert (volume, f"file://{directory}") == ("objects", url.partition(":-")[2].rstrip("}"))
