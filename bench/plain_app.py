@@ -13,8 +13,8 @@ from fastapi import Depends, FastAPI, Header, HTTPException
 
 from api.kernel.authentication import Caller, authenticate
 from api.kernel.credentials import KeyToken
+from api.kernel.operation_document import Data
 from api.kernel.resources import RESOURCES
-from api.kernel.responses import Data
 from api.kernel.services import Services
 from api.routers.service import Health
 from models.content.items import queries
@@ -36,7 +36,7 @@ def plain_app(services: Services) -> FastAPI:
 
     @app.get("/healthz", response_model=Data[Health])
     async def get_health() -> Any:
-        return Data(Health(status="ok"))
+        return Data(data=Health(status="ok"))
 
     @app.get("/v1/items/{item_id}", response_model=Data[ItemDetail])
     async def get_item(
@@ -48,7 +48,7 @@ def plain_app(services: Services) -> FastAPI:
         placement = await RESOURCES["item"](work, places, item_id, user_id)
         if placement is None or level_on(placement, actor.role) < Level.VIEW:
             raise HTTPException(404)
-        return Data(await queries.get_item(work, actor.workspace_id, item_id))
+        return Data(data=await queries.get_item(work, actor.workspace_id, item_id))
 
     @app.post("/v1/items", response_model=Data[PlacedTarget], status_code=201)
     async def create_item(
@@ -56,7 +56,7 @@ def plain_app(services: Services) -> FastAPI:
         actor: Annotated[Actor, Depends(writer)],
         work: Annotated[UnitOfWork, Depends(writing, scope="function")],
     ) -> Any:
-        return Data(await commands.create_item(work, actor, services.keys, body))
+        return Data(data=await commands.create_item(work, actor, services.keys, body))
 
     return app
 

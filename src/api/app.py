@@ -38,7 +38,6 @@ class WorkspaceApi(FastAPI):
         super().__init__(**options)
         self._operations = tuple(routes)
         self._documentation: asyncio.Task[Documentation] | None = None
-        self.router.routes.extend(routes)
 
     @override
     def build_middleware_stack(self) -> ASGIApp:

@@ -3,7 +3,6 @@
 import gc
 from contextlib import suppress
 from functools import partial
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,11 +63,18 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     import uvicorn
 
     from api.connections import BoundedConnection, ConnectionLimits
+    from api.server import Server
     from api.websockets import MOST_RECEIVED, PING_SECONDS, BoundedSocket
 
     settings = app.state.services.settings
+
+    def close_streams() -> None:
+        # Those who watch something come back to another process, and this one need not wait.
+        app.state.services.streams.closing = True
+        app.state.services.hub.closing = True
+
     limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
-    server = uvicorn.Server(
+    server = Server(
         uvicorn.Config(
             app,
             host=host,
@@ -87,17 +93,9 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
             proxy_headers=False,
             timeout_graceful_shutdown=ANSWER_SECONDS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        )
+        ),
+        close_streams,
     )
-    stop = server.handle_exit
-
-    def handle_exit(number: int, frame: FrameType | None) -> None:
-        # Those who watch something come back to another process, and this one need not wait.
-        app.state.services.streams.closing = True
-        app.state.services.hub.closing = True
-        stop(number, frame)
-
-    server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
     with suppress(KeyboardInterrupt):
         server.run()
     if not server.started:

@@ -10,7 +10,7 @@ second.
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -119,12 +119,34 @@ async def listen(
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+                # For those that come with an answer to LISTEN.
+                connection.add_notify_handler(lambda one: channels[one.channel](one.payload))
                 for channel in channels:
                     await connection.execute(f"LISTEN {channel}")
                 on_connect()
-                async for notification in connection.notifies():
-                    channels[notification.channel](notification.payload)
+                await _receive(connection, channels)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
             reason = type(error).__name__
             log.warning("a listener lost its connection", channels=[*channels], reason=reason)
             await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _receive(
+    connection: psycopg.AsyncConnection, channels: Mapping[str, Callable[[str], None]]
+) -> NoReturn:
+    """Call the functions of channels for ever. Raises psycopg.OperationalError.
+
+    The driver's `notifies` looks ten times a second; this sleeps until its socket has something.
+    """
+    loop, server, readable = asyncio.get_running_loop(), connection.pgconn, asyncio.Event()
+    socket = connection.fileno()
+    loop.add_reader(socket, readable.set)
+    try:
+        while True:
+            server.consume_input()
+            while notification := server.notifies():
+                channels[notification.relname.decode()](notification.extra.decode())
+            await readable.wait()
+            readable.clear()
+    finally:
+        loop.remove_reader(socket)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from activities.poller import POLL_SECONDS, Poller
 from models.automation.triggers.date_polls import poll_dates
 from models.automation.triggers.debounce import start_debounced_runs
-from models.automation.triggers.dispatch import FIRST_WORKSPACE, any_due, dispatch
+from models.automation.triggers.dispatch import FIRST_WORKSPACE, Due, dispatch, what_is_due
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -28,21 +28,21 @@ class Dispatcher(Poller):
     @override
     async def turn(self) -> bool:
         """Answer some events, and once a second what time brings; False when there was nothing."""
-        busy = await self._dispatch()
+        # Most wake-ups are for the outbox alone, and most seconds bring nothing.
+        async with self._database.statement() as single:
+            due = await what_is_due(single)
+        busy = await self._dispatch(due)
         if time.monotonic() >= self._next_ask:
-            found = await self._ask_time()
+            found = await self._ask_time(due)
             self._next_ask = time.monotonic() + (0 if found else POLL_SECONDS)
             busy |= found
         return busy
 
-    async def _dispatch(self) -> bool:
+    async def _dispatch(self, due: Due) -> bool:
         """Answer the events of the next workspaces; after the last ones come the first."""
         began = self._after
-        if began == FIRST_WORKSPACE:
-            # Most wake-ups are for the outbox alone.
-            async with self._database.statement() as single:
-                if not await any_due(single):
-                    return False
+        if began == FIRST_WORKSPACE and not due.events:
+            return False
         async with self._database.transaction() as work:
             events = await dispatch(work, began)
             if events:
@@ -52,10 +52,13 @@ class Dispatcher(Poller):
         self._after = events[-1].workspace_id if events else FIRST_WORKSPACE
         return bool(events) or began != FIRST_WORKSPACE
 
-    async def _ask_time(self) -> bool:
+    async def _ask_time(self, due: Due) -> bool:
         """Answer what time brought, a part at a time; events have their turn in between."""
-        async with self._database.transaction() as work:
-            ended = await start_debounced_runs(work)
-        async with self._database.transaction() as work:
-            looked = await poll_dates(work)
-        return ended > 0 or looked
+        any_found = False
+        if due.changes:
+            async with self._database.transaction() as work:
+                any_found = await start_debounced_runs(work) > 0
+        if due.dates:
+            async with self._database.transaction() as work:
+                any_found |= await poll_dates(work)
+        return any_found

@@ -181,7 +181,6 @@ _REFUSAL = describe_operation(
     access=Access(raw=True),
     status=404,
     parameters=(),
-    body_name=None,
     batch=False,
     method="GET",
 )

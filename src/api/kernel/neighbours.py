@@ -52,7 +52,7 @@ class Neighbours:
     def __init__(self, routes: Sequence[Route]) -> None:
         templates: dict[str, _Template] = {}
         for route in routes:
-            if route.include_in_schema:
+            if route.is_documented:
                 segments = route.path.split("/")[1:]
                 one = templates.setdefault(route.path, _Template(route.path, segments))
                 one.methods.add(route.operation.method)

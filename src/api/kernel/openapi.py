@@ -1,11 +1,14 @@
 """The OpenAPI document: FastAPI's, with what the pipeline demands and answers of its own."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 from pydantic.alias_generators import to_camel, to_pascal
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from api.kernel.operation_document import DocumentedRoute
 from api.kernel.response_headers import HEADERS, of_success
 from api.kernel.responses import ErrorBody
 from api.kernel.routing import Route
@@ -39,14 +42,8 @@ _WORKSPACE_CHOICE = {
 
 def render(routes: Sequence[Route]) -> dict[str, Any]:
     """The whole document."""
-    document = get_openapi(
-        title=TITLE,
-        version=VERSION,
-        openapi_version="3.1.0",
-        summary="Workspaces whose long work is durable.",
-        servers=[{"url": "/", "description": "The server this document was read from."}],
-        routes=routes,
-    )
+    described = [DocumentedRoute(route) for route in routes if route.is_documented]
+    document = _from_fastapi(described)
     components = document.setdefault("components", {})
     components["securitySchemes"] = _SECURITY_SCHEMES
     components["headers"] = HEADERS
@@ -60,20 +57,34 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     schemas.update(schema.pop("$defs"))
     schemas["Error"] = schema
     components["schemas"] = dict(sorted(schemas.items()))
-    for route in routes:
-        if route.include_in_schema:
-            method = route.operation.method
-            described = document["paths"][route.path_format][method.lower()]
-            _finish(route, described)
-            _describe_headers(route, described["responses"])
-            _share_refusals(described["responses"], refusals)
-            if method == "PATCH":
-                _drop_defaults(described, schemas)
+    for route in described:
+        method = route.operation.method
+        operation = document["paths"][route.path_format][method.lower()]
+        _finish(route, operation)
+        _describe_headers(route, operation["responses"])
+        _share_refusals(operation["responses"], refusals)
+        if method == "PATCH":
+            _drop_defaults(operation, schemas)
     components["responses"] = dict(sorted(refusals.items()))
     return document
 
 
-def _describe_headers(route: Route, responses: dict[str, Any]) -> None:
+def _from_fastapi(routes: Sequence[DocumentedRoute]) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        # FastAPI gives shapes the names of its parameters, and keeps quiet about it where they are
+        # built; those that are built at their first use are built here.
+        warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
+        return get_openapi(
+            title=TITLE,
+            version=VERSION,
+            openapi_version="3.1.0",
+            summary="Workspaces whose long work is durable.",
+            servers=[{"url": "/", "description": "The server this document was read from."}],
+            routes=routes,
+        )
+
+
+def _describe_headers(route: DocumentedRoute, responses: dict[str, Any]) -> None:
     headers = of_success(route.operation, route.responses)
     for status, response in responses.items():
         if status < "400":
@@ -106,7 +117,7 @@ def _never_null(content: dict[str, Any]) -> None:
         content["schema"] = shapes[0]
 
 
-def _finish(route: Route, described: dict[str, Any]) -> None:
+def _finish(route: DocumentedRoute, described: dict[str, Any]) -> None:
     operation = route.operation
     described["x-access"] = operation.access.document()
     described["description"] = f"{described['description']} {operation.access.sentence()}"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
@@ -13,6 +13,7 @@ from api.kernel.access import Access
 from api.kernel.parameters import Precondition
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
+from models.core.base import deferred_adapter
 
 Endpoint = Callable[..., Awaitable[Any]]
 
@@ -80,7 +81,6 @@ def describe_operation(
     access: Access,
     status: int,
     parameters: tuple[str, ...],
-    body_name: str | None,
     batch: bool,
     method: str,
 ) -> Operation:
@@ -94,7 +94,7 @@ def describe_operation(
         annotation = parameter.annotation
         if annotation is ApiRequest:
             request_name = name
-        elif name == body_name:
+        elif _is_body(annotation):
             body = _body(name, parameter)
         elif name not in preconditions:
             if to_camel(name) in parameters:
@@ -121,8 +121,16 @@ def describe_operation(
     )
 
 
+def _is_body(annotation: object) -> bool:
+    """True for a shape, which stands in the body, alone or with None for a body that may lack."""
+    return any(
+        inspect.isclass(one) and issubclass(one, BaseModel)
+        for one in (annotation, *get_args(annotation))
+    )
+
+
 def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
-    adapter = TypeAdapter(parameter.annotation)
+    adapter = deferred_adapter(parameter.annotation)
     fields = getattr(parameter.annotation, "model_fields", None)
     optional = fields is not None and not any(field.is_required() for field in fields.values())
     return BodyParameter(name, adapter, optional, parameter.annotation)
@@ -130,7 +138,7 @@ def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
 
 def _query(name: str, parameter: inspect.Parameter) -> QueryParameter:
     required = parameter.default is inspect.Parameter.empty
-    return QueryParameter(name, TypeAdapter(parameter.annotation), required)
+    return QueryParameter(name, deferred_adapter(parameter.annotation), required)
 
 
 def _preconditions(signature: inspect.Signature) -> dict[str, Precondition]:
@@ -150,7 +158,7 @@ def _echoes(
 ) -> frozenset[str]:
     if method != "PATCH" or body is None or not parameters[-1].endswith("Id"):
         return frozenset()
-    (answered,) = signature.return_annotation.__pydantic_generic_metadata__["args"]
+    (answered,) = get_args(signature.return_annotation)
     known = {field.alias for field in body.shape.model_fields.values()}
     return frozenset({"id", *({"kind"} & answered.model_fields.keys())} - known)
 
@@ -159,9 +167,6 @@ def _result(endpoint: Endpoint, annotation: object) -> TypeAdapter[Any] | None:
     """The serializer of what stands under `data`; None for an endpoint that answers bytes."""
     if inspect.isclass(annotation) and issubclass(annotation, Response):
         return None
-    metadata = getattr(annotation, "__pydantic_generic_metadata__", None)
-    origin = metadata["origin"] if metadata else get_origin(annotation)
-    arguments = metadata["args"] if metadata else get_args(annotation)
-    if origin is not Data:
+    if get_origin(annotation) is not Data:
         raise TypeError(f"{endpoint.__name__} must be annotated to return Data[…] or a Response.")
-    return TypeAdapter(arguments[0])
+    return deferred_adapter(get_args(annotation)[0])

@@ -1,11 +1,16 @@
-"""The OpenAPI document of one operation beyond what FastAPI reads from its signature."""
+"""The OpenAPI document of one operation: what FastAPI reads from its signature, and the rest."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar, get_args
+
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from api.kernel.operation import Operation
 from api.kernel.response_headers import of_refusals
+from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
 from models.core.idempotency.rules import HEADER, MAX_LENGTH
 from models.people.release_notices.rules import ReleaseChannel
@@ -25,6 +30,8 @@ from runtime.errors import (
     ValidationError,
 )
 
+T = TypeVar("T")
+
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
@@ -35,18 +42,54 @@ _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
 }
 
 
-def documented_responses(
-    operation: Operation,
-    errors: Sequence[type[PlatformError]],
-    media_type: str,
-    statuses: Sequence[int],
-) -> dict[int | str, dict[str, Any]]:
+class Data(BaseModel, Generic[T]):
+    """The envelope of a success (interface, general rule 2)."""
+
+    data: T
+
+
+class DocumentedRoute(APIRoute):
+    """A route as FastAPI documents it. Raises RuntimeError if it reads another body than we."""
+
+    def __init__(self, route: Route) -> None:
+        operation = self.operation = route.operation
+        endpoint = operation.endpoint
+        summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
+        super().__init__(
+            route.path,
+            endpoint,
+            response_model=_answered(operation),
+            methods=[operation.method],
+            status_code=operation.status,
+            tags=list(route.tags),
+            operation_id=operation.name,
+            summary=summary.removesuffix("."),
+            description=" ".join(description.split()) or None,
+            response_description="Done",
+        )
+        bodies = [field.name for field in self.dependant.body_params]
+        if bodies != ([operation.body.name] if operation.body else []):
+            raise RuntimeError(f"FastAPI takes {bodies} for the body of {operation.name}.")
+        self.responses = _documented_responses(route)
+        self.openapi_extra = _documented_request(operation)
+
+
+def _answered(operation: Operation) -> object:
+    """The shape of the answer; None where it is no JSON."""
+    if operation.result is None:
+        return None
+    (shape,) = get_args(inspect.signature(operation.endpoint, eval_str=True).return_annotation)
+    return Data.__class_getitem__(shape)
+
+
+def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     """The refusals, and the successes that are no JSON or have a status of their own.
 
     A further success of a shape, which has no content here, has that of the first.
     """
+    operation, media_type = route.operation, route.media_type
     refusals: dict[int, dict[str, type[PlatformError]]] = {}
-    for refusal in (*_refusals(operation), *errors):
+    for refusal in (*_refusals(operation), *route.errors):
         refusals.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
     responses: dict[int | str, dict[str, Any]] = {
         status: {
@@ -58,7 +101,7 @@ def documented_responses(
     }
     if operation.result is None:
         responses[operation.status] = {"content": {media_type: {}}}
-    for status in statuses:
+    for status in route.statuses:
         same = operation.result is not None and media_type in _ERROR and not operation.access.raw
         if same:
             responses[status] = {"description": "Done before"}
@@ -67,7 +110,7 @@ def documented_responses(
     return responses
 
 
-def documented_request(operation: Operation) -> dict[str, Any]:
+def _documented_request(operation: Operation) -> dict[str, Any]:
     """Credentials, path parameters, headers, and a body that is no JSON shape."""
     access = operation.access
     parameters = [_path_parameter(name) for name in operation.parameters]

@@ -28,6 +28,7 @@ class RequestLogWriter:
         self._capacity = capacity
         self._entries: deque[LogEntry] = deque()
         self._used_keys: dict[UUID, datetime] = {}
+        self._filled = asyncio.Event()
         self._stopping = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -37,12 +38,14 @@ class RequestLogWriter:
         """Queue one row."""
         if len(self._entries) >= self._capacity:
             self.dropped += 1
-            return
-        self._entries.append(entry)
+        else:
+            self._entries.append(entry)
+        self._filled.set()
 
     def touch(self, key_id: UUID, moment: datetime) -> None:
         """Queue that a key was used; callers do so at most once a minute for a key."""
         self._used_keys[key_id] = moment
+        self._filled.set()
 
     def start(self) -> None:
         """Begin to empty the queue."""
@@ -52,6 +55,7 @@ class RequestLogWriter:
     async def stop(self) -> None:
         """Write what is queued and end."""
         self._stopping.set()
+        self._filled.set()
         if self._task is not None:
             await self._task
             self._task = None
@@ -77,6 +81,7 @@ class RequestLogWriter:
             except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
                 self._entries.extendleft(reversed(batch))
                 self._used_keys = {**used_keys, **self._used_keys}
+                self._filled.set()
                 _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
                 return
             except exc.DBAPIError as error:
@@ -86,6 +91,8 @@ class RequestLogWriter:
     async def _run(self) -> None:
         reported = 0
         while not self._stopping.is_set():
+            await self._filled.wait()
+            self._filled.clear()
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), _INTERVAL_SECONDS)
             await self.flush()

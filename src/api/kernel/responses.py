@@ -1,6 +1,7 @@
 """The JSON bodies of every answer: `{"data": …}`, or one shape of refusal (decisions C2)."""
 
 import json
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import psycopg
@@ -31,13 +32,11 @@ _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-class Data(BaseModel, Generic[T]):
+@dataclass(frozen=True, slots=True)
+class Data(Generic[T]):
     """The envelope of a success (interface, general rule 2)."""
 
     data: T
-
-    def __init__(self, data: T) -> None:
-        super().__init__(data=data)
 
 
 class ErrorDetail(BaseModel):

@@ -7,18 +7,16 @@
         \"\"\"Create an automation.\"\"\"
         return Data(await commands.create_automation(request.work, request.actor, body))
 
-FastAPI makes the OpenAPI document from these declarations; `dispatch` and `pipeline` serve them.
+`dispatch` and `pipeline` serve these declarations; FastAPI makes the OpenAPI document from them.
 """
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Required, TypedDict, TypeVar, Unpack
 
-from fastapi.routing import APIRoute
-
 from api.kernel.access import Access
-from api.kernel.operation import Endpoint, describe_operation
-from api.kernel.operation_document import documented_request, documented_responses
+from api.kernel.operation import Endpoint, Operation, describe_operation
 from api.kernel.parameters import Cursor, Flag, IfUnchanged, IfVersion, Limit, QueryId
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
@@ -43,49 +41,23 @@ E = TypeVar("E", bound=Endpoint)
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-class Route(APIRoute):
-    """An operation: what FastAPI documents, and as `operation` what the pipeline serves."""
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An operation at its path: what the pipeline serves, and how it is documented.
 
-    def __init__(  # noqa: PLR0913  # the parts of a declaration
-        self,
-        path: str,
-        endpoint: Endpoint,
-        *,
-        method: str,
-        access: Access,
-        errors: Sequence[type[PlatformError]],
-        status_code: int,
-        tags: Sequence[str],
-        batch: bool,
-        media_type: str,
-        statuses: Sequence[int],
-        documented: bool,
-    ) -> None:
-        summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
-        super().__init__(
-            path,
-            endpoint,
-            methods=[method],
-            status_code=status_code,
-            tags=list(tags),
-            operation_id=endpoint.__name__,
-            summary=summary.removesuffix("."),
-            description=" ".join(description.split()) or None,
-            response_description="Done",
-            include_in_schema=documented,
-        )
-        bodies = [field.name for field in self.dependant.body_params]
-        self.operation = describe_operation(
-            endpoint,
-            access=access,
-            status=status_code,
-            parameters=tuple(_PARAMETER.findall(path)),
-            body_name=bodies[0] if bodies else None,
-            batch=batch,
-            method=method,
-        )
-        self.responses = documented_responses(self.operation, errors, media_type, statuses)
-        self.openapi_extra = documented_request(self.operation)
+    A start declares hundreds of them, so what only the document needs is made with the document.
+    """
+
+    path: str
+    operation: Operation
+    tags: tuple[str, ...]
+    errors: tuple[type[PlatformError], ...]
+    """Refusals beyond those every operation has."""
+    media_type: str
+    """That of an answer which is no JSON."""
+    statuses: tuple[int, ...]
+    """The successes beside that of the operation."""
+    is_documented: bool
 
 
 class Options(TypedDict, total=False):
@@ -152,18 +124,16 @@ class Router:
         `statuses` are its successes beside `status_code`. What is no part of the API, such as a
         page, is not `documented`.
         """
-        route = Route(
-            path,
+        operation = describe_operation(
             endpoint,
-            method=method,
             access=access,
-            errors=errors,
-            status_code=status_code,
-            tags=self.tags,
+            status=status_code,
+            parameters=tuple(_PARAMETER.findall(path)),
             batch=batch,
-            media_type=media_type,
-            statuses=statuses,
-            documented=documented,
+            method=method,
+        )
+        route = Route(
+            path, operation, self.tags, tuple(errors), media_type, tuple(statuses), documented
         )
         self.routes.append(route)
 

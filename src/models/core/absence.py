@@ -9,7 +9,7 @@ from operator import is_
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -28,6 +28,9 @@ _NULL: Final = {"type": "null"}
 
 class AbsentNotNull(BaseModel):
     """A model that leaves out fields without a value, except fields declared as `Nullable`."""
+
+    # Of hundreds of shapes that a process declares it uses a few: each is built at its first use.
+    model_config = ConfigDict(defer_build=True)
 
     @classmethod
     @override

@@ -2,10 +2,11 @@
 
 import uuid
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, TypeAdapter, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from typing_extensions import TypeForm
 
 from models.core.absence import AbsentNotNull, Nullable
 from runtime.schema import Timestamp, metadata
@@ -25,9 +26,12 @@ __all__ = [
     "Order",
     "Shape",
     "Timestamp",
+    "deferred_adapter",
     "example",
     "metadata",
 ]
+
+T = TypeVar("T")
 
 Moment = Annotated[
     datetime,
@@ -72,7 +76,17 @@ class Input(BaseModel):
         validate_by_alias=True,
         extra="forbid",
         strict=True,
+        defer_build=True,
     )
+
+
+_DEFERRED = ConfigDict(defer_build=True)
+
+
+def deferred_adapter(shape: TypeForm[T]) -> TypeAdapter[T]:
+    """Reads and writes values of a shape; it is built when the first of them comes."""
+    is_model = isinstance(shape, type) and issubclass(shape, BaseModel)
+    return TypeAdapter(shape, config=None if is_model else _DEFERRED)
 
 
 EXAMPLE_ID = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"

@@ -34,7 +34,7 @@ def test_every_operation_is_found() -> None:
     dispatch = Dispatch(OPERATIONS, _nothing, _nothing)
     with cells() as cell:
         for route in OPERATIONS:
-            with cell(route.operation_id):
+            with cell(route.operation.name):
                 names = re.findall(r"{(\w+)}", route.path)
                 path = re.sub(r"{(\w+)}", r"the-\1", route.path)
                 operation, parameters = dispatch.find(route.operation.method, path)

@@ -6,6 +6,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
+from models.migrations.queries import newest
 from models.migrations.runner import configuration, current, head, upgrade
 from models.tables import metadata
 from runtime.database import driver_url
@@ -21,6 +22,10 @@ def test_migrations_lead_to_the_tables(database_url: str) -> None:
         difference = compare_metadata(context, metadata)
     engine.dispose()
     assert difference == []
+
+
+def test_the_newest_revision_is_the_one_that_alembic_finds() -> None:
+    assert newest() == head()
 
 
 def test_upgrade_of_a_migrated_database_changes_nothing(database_url: str) -> None:

@@ -6,11 +6,12 @@ the event is tried again later. Automations that answered it before do nothing t
 run follows from its event. A debounced change has no such id, so the event names the automations
 that have answered it.
 
-The dispatcher in the worker calls `any_due` and `dispatch`.
+The dispatcher in the worker asks `what_is_due` and calls `dispatch`.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import structlog
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     func,
     select,
     update,
@@ -36,10 +38,11 @@ from models.automation.triggers.rules.changes import payload_of
 from models.automation.triggers.rules.matching import matches_change, matches_event
 from models.automation.triggers.run_start import notify_filter_failed, start
 from models.automation.triggers.subscribers import Subscriber, SubscriberCache
+from models.automation.triggers.tables import debounced_change
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.messages.events.rules import ANSWERED_BY, EventKind
-from models.messages.events.tables import TriggerEvent, trigger_event
+from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
 from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.database_failures import is_conflict, is_connection_lost
@@ -56,6 +59,15 @@ LONGEST_BACKOFF = timedelta(minutes=5)
 FIRST_WORKSPACE = Id(int=0)
 """Sorts before the id of every workspace."""
 
+
+class Due(Protocol):
+    """Says which of events, debounced changes and polls of dates has something that is due."""
+
+    events: bool
+    changes: bool
+    dates: bool
+
+
 _CLAIM = PreparedStatement(
     select(trigger_event)
     .where(
@@ -67,8 +79,13 @@ _CLAIM = PreparedStatement(
     .with_for_update(skip_locked=True),
     TriggerEvent,
 )
-_ANY_DUE = PreparedStatement(
-    select(trigger_event.c.id).where(trigger_event.c.due_at <= func.now()).limit(1)
+_DUE = PreparedStatement(
+    select(
+        exists().where(trigger_event.c.due_at <= func.now()).label("events"),
+        exists().where(debounced_change.c.due_at <= func.now()).label("changes"),
+        exists().where(automation_subscription.c.next_poll_at <= func.now()).label("dates"),
+    ),
+    Due,
 )
 _IDS = bindparam("ids", type_=ARRAY(BigInteger))
 _DELETE = PreparedStatement(delete(trigger_event).where(trigger_event.c.id == func.any(_IDS)))
@@ -89,9 +106,10 @@ _POSTPONE = PreparedStatement(
 )
 
 
-async def any_due(work: Work) -> bool:
-    """True when an event is due."""
-    return await _ANY_DUE.first(work, {}) is not None
+async def what_is_due(work: Work) -> Due:
+    """The kinds of work that have something to do. What another dispatcher holds counts, too."""
+    (due,) = await _DUE.rows(work, {})
+    return due
 
 
 async def dispatch(work: UnitOfWork, after: Id) -> Sequence[TriggerEvent]:

@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import FromClause, Select, select
 
-from models.core.base import Id
+from models.core.base import Id, deferred_adapter
 from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import Stage, shape_problem
 from models.data.fields.joins import DATABASE, live_databases
@@ -17,7 +16,7 @@ from models.data.fields.tables import database, field
 
 KEY = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FILE = "databases.ndjson"
-_OPTIONS = TypeAdapter(list[Option])
+_OPTIONS = deferred_adapter(list[Option])
 
 
 def of_live_databases(workspace_id: Id, table: FromClause) -> Select[Any]:

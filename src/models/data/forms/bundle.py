@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_items
 from models.content.surfaces.commands.surfaces import create_missing
 from models.content.surfaces.rules.kinds import SurfaceKind
-from models.core.base import Id
+from models.core.base import Id, deferred_adapter
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage, shape_problem
 from models.data.fields.bundle import of_live_databases
@@ -19,7 +18,7 @@ from models.data.records.bundle import live_records
 from runtime.database import UnitOfWork
 
 _FILE = "forms.ndjson"
-_QUESTIONS = TypeAdapter(Questions)
+_QUESTIONS = deferred_adapter(Questions)
 
 
 def _forms(workspace_id: Id) -> Select[Any]:

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import Select
 
-from models.core.base import Id, InputId
+from models.core.base import Id, InputId, deferred_adapter
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import Stage, shape_problem
 from models.data.fields.bundle import of_live_databases
 from models.data.record_templates.tables import record_template
 
-_RELATIONS = TypeAdapter(dict[str, list[InputId]])
+_RELATIONS = deferred_adapter(dict[str, list[InputId]])
 
 
 def _rows(workspace_id: Id) -> Select[Any]:

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
-from models.core.base import Id
+from models.core.base import Id, deferred_adapter
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import USER, Stage, shape_problem
 from models.people.home_layouts.shapes import PlaceWidget
 from models.people.home_layouts.tables import home_layout
 
-_WIDGETS = TypeAdapter(list[PlaceWidget])
+_WIDGETS = deferred_adapter(list[PlaceWidget])
 
 
 def _rows(workspace_id: Id) -> Select[Any]:

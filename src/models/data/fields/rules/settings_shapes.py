@@ -45,7 +45,11 @@ class PlainSettings(BaseModel):
     """A kind without settings of its own."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False
+        alias_generator=to_camel,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
     spelled_out: ClassVar[bool] = False

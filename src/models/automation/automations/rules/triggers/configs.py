@@ -23,7 +23,7 @@ from models.automation.automations.rules.triggers.kinds import (
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.rules.triggers.payloads import schema_problem
 from models.automation.automations.rules.triggers.webhooks import webhook_problems
-from models.core.base import JsonObject
+from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron
 from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable
@@ -33,7 +33,7 @@ from runtime.errors import Detail
 Problem = tuple[str, str]
 """A place in a trigger config, empty for the whole, and a sentence."""
 
-_ADAPTER: TypeAdapter[TriggerConfig] = TypeAdapter(TriggerConfig)
+_ADAPTER: TypeAdapter[TriggerConfig] = deferred_adapter(TriggerConfig)
 
 
 def parse_trigger_config(config: JsonObject) -> JsonObject:
