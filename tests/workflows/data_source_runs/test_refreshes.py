@@ -183,6 +183,20 @@ async def test_the_same_bytes_are_not_read_again(
     assert counts(await goods_of.refresh()) == (2, 0, 1, 0, 0), "other bytes are other rows"
 
 
+async def test_new_records_are_numbered_as_their_rows_stand(
+    source: Callable[..., Awaitable[Source]],
+) -> None:
+    goods_of = await source()
+    field = {"label": "Serial", "kind": "auto_number"}
+    added = await goods_of.client.post(f"/v1/databases/{goods_of.target}/fields", json=field)
+    assert added.status_code == 201, added.text
+    for rows in ("ca", "caebd"):
+        goods_of.answers(goods(*((code, "", 1) for code in rows)))
+        await goods_of.refresh()
+    serials = {code: one["system"]["serial"] for code, one in (await goods_of.records()).items()}
+    assert serials == {"c": 1, "a": 2, "e": 3, "b": 4, "d": 5}
+
+
 async def test_the_newest_run_is_reverted(source: Any) -> None:
     goods_of = await source(removalGuardPercent=100)
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
