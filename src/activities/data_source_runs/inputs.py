@@ -1,6 +1,7 @@
 """The source of a run's rows: fetched pages, a stored file, or the caller's body."""
 
 import base64
+import hashlib
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -17,6 +18,8 @@ from models.sources.tabular.rules.configs import read_options
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from runtime.database import Database
 from runtime.object_store import ObjectStore
+
+_PIECE = 1 << 20
 
 
 def page_key(run: SourceRunRow, page: int) -> str:
@@ -49,6 +52,21 @@ def read_options_of(request: Wanted, fetched: Fetched) -> ReadOptions:
 def fetched_by(run: SourceRunRow) -> Fetched:
     """The part of a run's source that has been fetched."""
     return Fetched(**run.progress.get("fetched", {}))
+
+
+def content_with(before: str, page: Path, state: Fetched) -> str:
+    """The digest of all pages with this one: equal ones are read as the same rows."""
+    with page.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    read_as = f"{before} {digest} {state.charset} {state.format}"
+    return hashlib.sha256(read_as.encode()).hexdigest()
+
+
+async def pieces(page: Path) -> AsyncIterator[bytes]:
+    """The content of a page, a MiB at a time."""
+    with page.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 @asynccontextmanager

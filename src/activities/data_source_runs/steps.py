@@ -13,9 +13,11 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.inputs import (
     bytes_in,
+    content_with,
     fetched_by,
     input_files,
     page_key,
+    pieces,
     read_options_of,
     scratch,
     wanted_by,
@@ -47,8 +49,6 @@ STAGE_AGAIN = "stage_again"
 APPLIED = ("inserted", "updated", "unchanged", "removed", "skipped")
 """The counts of a run that applying rows adds to."""
 
-_PIECE = 1 << 20
-
 
 class DataSourceRunActivities:
     """The activities of the workflow `DataSourceRefresh`."""
@@ -64,15 +64,15 @@ class DataSourceRunActivities:
         counts: dict[str, int] = {}
         async with self._attempt(run_id, counts) as run:
             if run is None:
-                return StepReply(CLOSED)
+                return await self._closed(run_id, counts)
             wanted = wanted_by(run)
             if not wanted.stored and await self._fetch(run, wanted, counts):
-                return StepReply(CLOSED, counts)
+                return await self._closed(run_id, counts)
         return StepReply(CONTINUE, counts)
 
     async def _fetch(self, run: SourceRunRow, request: Wanted, counts: dict[str, int]) -> bool:
-        """Fetch the source. True when it says that it has not changed, and the run has ended so."""
-        start = fetched_by(run)
+        """Fetch the source. True when it has not changed, and the run has ended so."""
+        start, content = fetched_by(run), run.progress.get("content", "")
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, request)
             last = await conditions.repeated_run(work, run)
@@ -80,13 +80,16 @@ class DataSourceRunActivities:
             request = replace(request, conditions=conditions.validators_of(last))
 
         async def keep(path: Path, state: Fetched) -> None:
-            await self._store.put(page_key(run, state.pages - 1), _pieces(path))
+            nonlocal content
+            content = await asyncio.to_thread(content_with, content, path, state)
+            await self._store.put(page_key(run, state.pages - 1), pieces(path))
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
             counts.update(pages=state.pages, bytes=state.bytes)
             await self._progress(
                 run,
                 fetched=asdict(state),
+                content=content,
                 pages=state.pages,
                 bytes=state.bytes,
                 received=state.bytes,
@@ -102,10 +105,13 @@ class DataSourceRunActivities:
             counts.update(pages=start.pages, bytes=start.bytes)
             async with reporting(received, partial(self._received, run)):
                 fetched = await self._fetchers.fetch(request, access, directory, keep, start)
-        if last is None or not fetched.unchanged:
-            return False
         async with self._database.transaction() as work:
-            await conditions.end_unchanged(work, run, last)
+            if not fetched.unchanged:
+                last = await conditions.repeated_run(work, run, content)
+            if last is None:
+                return False
+            validators = fetched.validators or conditions.validators_of(last)
+            await conditions.end_unchanged(work, run, last, validators, counts["bytes"])
         return True
 
     async def _received(self, run: SourceRunRow, count: int) -> None:
@@ -206,9 +212,12 @@ class DataSourceRunActivities:
                     await self._progress(run, staged=False)
                     return StepReply(STAGE_AGAIN)
                 counts.update({name: stats[f"rows{name.capitalize()}"] for name in APPLIED})
+        return await self._closed(run_id, counts)
+
+    async def _closed(self, run_id: str, counts: dict[str, int]) -> StepReply:
+        """The reply for a run that has ended, also by an earlier call that was lost then."""
         async with self._database.transaction() as work:
             closed = await staging.find_run(work, Id(run_id))
-        # Also by a repeated call, after one that ended the run and was lost.
         await self._remove_pages(closed)
         return StepReply(CLOSED, counts)
 
@@ -288,9 +297,3 @@ def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
         for column in described["columns"]
         if column["suggested_key"] not in run.plan.get("leftOut", ())
     ]
-
-
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece

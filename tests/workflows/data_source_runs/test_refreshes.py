@@ -1,13 +1,16 @@
 """Refreshing data sources, from the request to the records, with real workers and a real server."""
 
 import json
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from models.core.base import Id
+from models.sources.data_source_runs.commands.staging import find_run
 from tests.support.endpoint import Answer, reply
-from tests.support.sources import goods
+from tests.support.sources import Source, goods
 
 COUNTED = ("rowsFetched", "rowsInserted", "rowsUpdated", "rowsUnchanged", "rowsRemoved")
 
@@ -156,6 +159,42 @@ async def test_a_source_that_has_not_changed_is_not_sent_again(source: Any) -> N
     assert condition == '"one"'
     await goods_of.client.post(f"{goods_of.path}/runs/{run['id']}/revert")
     assert (await refresh())[1] is None, "what was taken back is read again"
+
+
+async def test_the_same_bytes_are_not_read_again(
+    source: Callable[..., Awaitable[Source]],
+) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    await goods_of.refresh()
+    before = await goods_of.records()
+    for is_read, body in ((False, {}), (False, {}), (True, {"force": True}), (False, {})):
+        run = await goods_of.refresh(**body)
+        assert (run["status"], counts(run)) == ("succeeded", (2, 0, 0, 2, 0)), run
+        assert run["stats"]["bytesFetched"] > 0
+        async with goods_of.space.database.transaction() as work:
+            found = await find_run(work, Id(run["id"]))
+        assert found.progress.get("staged", False) is is_read
+        assert await goods_of.records() == before
+
+    await goods_of.client.delete(f"/v1/records/{before['a']['id']}")
+    assert (await goods_of.refresh())["stats"]["rowsSkipped"] == 1, "the target has changed"
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 3)))
+    assert counts(await goods_of.refresh()) == (2, 0, 1, 0, 0), "other bytes are other rows"
+
+
+async def test_new_records_are_numbered_as_their_rows_stand(
+    source: Callable[..., Awaitable[Source]],
+) -> None:
+    goods_of = await source()
+    field = {"label": "Serial", "kind": "auto_number"}
+    added = await goods_of.client.post(f"/v1/databases/{goods_of.target}/fields", json=field)
+    assert added.status_code == 201, added.text
+    for rows in ("ca", "caebd"):
+        goods_of.answers(goods(*((code, "", 1) for code in rows)))
+        await goods_of.refresh()
+    serials = {code: one["system"]["serial"] for code, one in (await goods_of.records()).items()}
+    assert serials == {"c": 1, "a": 2, "e": 3, "b": 4, "d": 5}
 
 
 async def test_the_newest_run_is_reverted(source: Any) -> None:

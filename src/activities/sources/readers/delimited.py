@@ -10,7 +10,7 @@ from pathlib import Path
 from charset_normalizer import from_bytes
 
 from activities.sources.readers.table import Row, Table, bounded, bounded_lines, headers_of, refuse
-from models.sources.tabular.rules.cells import cell
+from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 
 _SAMPLE = 64 * 1024
@@ -83,7 +83,7 @@ def _as_wide(line: list[str], width: int) -> Row:
         if any(value.strip() for value in line[width:]):
             refuse(f"A row has more than {width} cells: {', '.join(line)[:80]}…")
         line = line[:width]
-    cells = [cell(value) for value in line]
+    cells: list[Cell] = [value if value and not value.isspace() else None for value in line]
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells
 
 

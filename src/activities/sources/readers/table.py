@@ -10,6 +10,8 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 Row = Sequence[Cell]
 _LONGEST_LINE = MAX_COLUMNS * MAX_CELL_BYTES
+_SHORT = MAX_CELL_BYTES // 4
+"""Characters of a text that needs no encoding to be measured: most bytes of one are four."""
 _LONGEST_HEADER = 250
 """Characters of a header, so that a number that tells it from another one has room in a mapping."""
 
@@ -89,8 +91,7 @@ def bounded(rows: Iterator[Row]) -> Iterator[Row]:
     for number, row in enumerate(rows, start=1):
         check_count(number)
         for value in row:
-            # Most bytes of a character are four: short texts need no encoding to be measured.
-            if isinstance(value, str) and len(value) * 4 > MAX_CELL_BYTES:
+            if type(value) is str and len(value) > _SHORT:
                 check_cell(value)
         yield row
 

@@ -30,9 +30,10 @@ from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell
 from models.sources.tabular.rules.options import ReadOptions
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
-_ERRORS = frozenset(
-    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
+_EMPTY = frozenset(
+    {"", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
 )
+"""Texts of empty cells: an error is one."""
 
 _KINDS = {"content.xml": ".ods", "xl/workbook.bin": ".xlsb"}
 """Parts that only one kind of zipped workbook has."""
@@ -134,12 +135,14 @@ class _Window:
                 yield blank
                 continue
             inside = [None] * (before - self.left) + values[max(self.left - before, 0) :]
-            cells = [_cell(value) for value in inside[: self.width]]
+            # Most cells are text: it is looked at here, without a call for each.
+            cells = [
+                (None if value in _EMPTY or value.isspace() else value)
+                if type(value) is str
+                else cell(value)
+                for value in inside[: self.width]
+            ]
             yield cells + [None] * (self.width - len(cells))
-
-
-def _cell(value: object) -> Cell:
-    return None if isinstance(value, str) and value in _ERRORS else cell(value)
 
 
 def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:

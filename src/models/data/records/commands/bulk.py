@@ -7,7 +7,7 @@ computed values are kept as for any other write; `bulk_events` tells automations
 
 from collections.abc import Sequence
 
-from sqlalchemy import CTE, BigInteger, ColumnElement, literal, select
+from sqlalchemy import CTE, BigInteger, ColumnElement, func, literal, select
 
 from models.core.access.rules import Actor
 from models.data.fields.rules.fields import Schema
@@ -32,13 +32,14 @@ async def insert_from(
 ) -> None:
     """Insert `count` records.
 
-    `source` has the columns `id`, `title`, `data`, `links`, `omitted`, `content_surface_id` and
-    `place`, which counts from 0; `also` is written by the same statement.
+    `source` has the columns `id`, in whose order they are numbered, `title`, `data`, `links`,
+    `omitted` and `content_surface_id`; `also` is written by the same statement.
     """
     parameters = write_parameters(work, actor, schema)
     number: ColumnElement[int | None] = literal(None, BigInteger)
     if any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values()):
-        number = select(COUNTED.c.first).scalar_subquery() + source.c.place
+        place = func.row_number().over(order_by=source.c.id) - 1
+        number = select(COUNTED.c.first).scalar_subquery() + place
         parameters["count"] = count
     await work.execute(inserting(number, source).add_cte(*also), parameters)
 

@@ -63,29 +63,29 @@ class Application:
 
 async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     """Write the rows that are new records; `count` of them."""
-    place = func.row_number().over(order_by=staged_row.c.position) - 1
+    remembers = run.merges or not run.creates
     identity = identity_by_place(run.rows) if run.appended else staged_row.c.identity
+    # What nobody reads would be carried from step to step with each row.
+    told_by = (identity.label("identity"), staged_row.c.digest, staged_row.c.position)
     new_rows = (
         select(
             func.uuidv7(type_=Uuid).label("id"),
-            identity.label("identity"),
-            staged_row.c.digest,
             staged_row.c.title,
             staged_row.c.data,
             literal({}, JSONB).label("links"),
             cast(null(), ARRAY(Text)).label("omitted"),
             cast(null(), Uuid).label("content_surface_id"),
-            place.label("place"),
-            staged_row.c.position,
+            *(told_by if remembers else ()),
         )
         .where(run.rows.staged, staged_row.c.change.is_(None))
         .order_by(staged_row.c.position)
         .cte("given")
         .prefix_with("MATERIALIZED")
     )
-    named = (new_rows.c.identity, new_rows.c.id, new_rows.c.digest)
-    known = _remembered(run, select(*named), new_rows)
-    also = [] if run.creates and not run.merges else [known]
+    also = []
+    if remembers:
+        named = (new_rows.c.identity, new_rows.c.id, new_rows.c.digest)
+        also.append(_remembered(run, select(*named), new_rows))
     await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 

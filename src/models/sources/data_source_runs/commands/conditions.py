@@ -1,4 +1,8 @@
-"""Asking a source only for what has changed since its last run (RFC 9110, section 13)."""
+"""Asking a source only for what has changed since its last run (RFC 9110, section 13).
+
+A source that cannot be asked sends all again; the same bytes, read in the same way, are the same
+rows.
+"""
 
 from collections.abc import Mapping
 
@@ -7,6 +11,7 @@ from sqlalchemy import func, select
 from models.core.base import JsonObject
 from models.data.fields.queries import fields_changed_at, load_schema, require_edit
 from models.data.records.queries.records import RECORD
+from models.sources.data_source_runs.commands.comparison import joining_sets
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.execution import run_actor
 from models.sources.data_source_runs.commands.staging import record_progress
@@ -20,11 +25,14 @@ from runtime.database import UnitOfWork
 _WRITTEN = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
 
 
-async def repeated_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | None:
+async def repeated_run(
+    work: UnitOfWork, run: SourceRunRow, content: str | None = None
+) -> SourceRunRow | None:
     """The last run that succeeded, if doing the same again would change nothing.
 
-    Only an upsert does nothing with rows that it has seen. Another config, `force`, a run that was
-    reverted, and a target that is not as it was left need all rows again.
+    It read this `content`; without one, it has validators that ask the source. Only an upsert does
+    nothing with rows that it has seen. Another config, `force`, a run that was reverted, and a
+    target that is not as it was left need all rows again.
     """
     if run.plan["force"] or run.plan["writeMode"] != WriteMode.UPSERT:
         return None
@@ -39,7 +47,9 @@ async def repeated_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | No
         .limit(1),
         of=SourceRunRow,
     )
-    if last is None or last.reverted_at is not None or not validators_of(last):
+    if last is None or last.reverted_at is not None:
+        return None
+    if not validators_of(last) if content is None else last.progress.get("content") != content:
         return None
     same = last.database_id == run.database_id and {**last.plan, "force": False} == run.plan
     return last if same and await _is_as_left(work, last) else None
@@ -73,22 +83,35 @@ async def _is_as_left(work: UnitOfWork, last: SourceRunRow) -> bool:
             RECORD.deleted_at.is_(None),
         )
     )
-    return bool(await work.scalar(statement) == _written(last.stats))
+    async with joining_sets(work):
+        return bool(await work.scalar(statement) == _written(last.stats))
 
 
 def _written(stats: JsonObject) -> int:
     return sum(stats[name] for name in _WRITTEN)
 
 
-async def end_unchanged(work: UnitOfWork, run: SourceRunRow, last: SourceRunRow) -> None:
-    """End a run whose source is as `last` read it: all of its rows count, and none was sent.
+async def end_unchanged(
+    work: UnitOfWork,
+    run: SourceRunRow,
+    last: SourceRunRow,
+    validators: Mapping[str, str],
+    received: int,
+) -> None:
+    """End a run whose source is as `last` read it: all of its rows count.
 
-    Raises RunOverError, and `PlatformError` for who may not write any more.
+    The source has sent so many bytes to say so, and these validators of what it has. Raises
+    RunOverError, and `PlatformError` for who may not write any more.
     """
     assert run.database_id is not None, "a data source has a target"
     await require_edit(work, await run_actor(work, run), run.database_id, DENIED)
-    kept = {"validators": dict(validators_of(last))}
-    await record_progress(work, run.id, fetched=kept, mapping=last.progress["mapping"])
+    await record_progress(
+        work,
+        run.id,
+        fetched={"validators": dict(validators)},
+        content=last.progress.get("content"),
+        mapping=last.progress["mapping"],
+    )
     stats = {
         "rowsFetched": last.stats["rowsFetched"],
         "rowsInserted": 0,
@@ -96,7 +119,7 @@ async def end_unchanged(work: UnitOfWork, run: SourceRunRow, last: SourceRunRow)
         "rowsUnchanged": _written(last.stats),
         "rowsRemoved": 0,
         "rowsSkipped": last.stats["rowsSkipped"],
-        "bytesFetched": 0,
+        "bytesFetched": received,
     }
     result = {key: value for key, value in (last.result or {}).items() if key != "reversal"}
     await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))

@@ -1,7 +1,7 @@
 """From the cells of a row to the values of a record."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -14,7 +14,7 @@ from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
 from models.data.fields.rules.registry import KIND_RULES
 from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, Lost, convert_value
 from models.data.records.rules.write.options import GrowingField, may_grow
-from models.sources.tabular.rules.cells import Cell, Percent, shown_cell
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 
 Convert: TypeAlias = Callable[[Cell], FieldValue | Lost]
@@ -45,21 +45,29 @@ _DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
 
 
 def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
-    """The conversion of cells to values of a field; equal texts are converted once."""
+    """The conversion of cells to values of a field; equal cells are converted once."""
     if spec.kind in TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
-    cache: dict[str, FieldValue | Lost] = {}
+    cache: dict[Hashable, FieldValue | Lost] = {}
 
     def convert(value: Cell) -> FieldValue | Lost:
         if value is None:
             return None
-        if not isinstance(value, str):
-            return _typed(spec, value)
-        if value in cache:
-            return cache[value]
-        found = _from_text(spec, value, conventions)
+        if isinstance(value, str):
+            cell: Hashable = value
+        elif isinstance(value, list | dict):
+            return _from_json(spec, value)
+        else:
+            # 1, 1.0 and true are equal, and not the same cell.
+            cell = (type(value), value)
+        if cell in cache:
+            return cache[cell]
+        if isinstance(value, str):
+            found = _from_text(spec, value, conventions)
+        else:
+            found = _typed(spec, value)
         if len(cache) < _REMEMBERED:
-            cache[value] = found
+            cache[cell] = found
         return found
 
     return convert
@@ -115,26 +123,37 @@ def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> FieldVal
     return convert_value(_TEXT, spec, plain)
 
 
-def _typed(spec: FieldSpec, value: Cell) -> FieldValue | Lost:
+def _typed(spec: FieldSpec, value: Typed) -> FieldValue | Lost:
     """The value of a cell that its file has typed."""
-    if isinstance(value, datetime):
-        return _from_moment(spec, value)
-    if isinstance(value, date):
-        written = value.isoformat()
-        return written if spec.kind is FieldKind.DATE else convert_value(_DATE, spec, written)
-    if isinstance(value, time):
-        return convert_value(_TIME, spec, value.isoformat("seconds"))
-    if isinstance(value, timedelta):
-        milliseconds = round(value / timedelta(milliseconds=1))
-        return convert_value(_DURATION, spec, milliseconds)
-    if isinstance(value, bool):
-        return convert_value(_CHECKBOX, spec, value)
-    if isinstance(value, Percent) and spec.kind is FieldKind.PERCENT:
-        # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
-        return convert_value(_NUMBER, spec, float(Decimal(repr(float(value))) * 100))
-    if isinstance(value, int | float):
-        return convert_value(_NUMBER, spec, value)
-    return _from_json(spec, value)
+    return _BY_TYPE[type(value)](spec, value)
+
+
+def _from_day(spec: FieldSpec, value: date) -> FieldValue | Lost:
+    written = value.isoformat()
+    return written if spec.kind is FieldKind.DATE else convert_value(_DATE, spec, written)
+
+
+def _from_time(spec: FieldSpec, value: time) -> FieldValue | Lost:
+    return convert_value(_TIME, spec, value.isoformat("seconds"))
+
+
+def _from_duration(spec: FieldSpec, value: timedelta) -> FieldValue | Lost:
+    return convert_value(_DURATION, spec, round(value / timedelta(milliseconds=1)))
+
+
+def _from_truth(spec: FieldSpec, value: bool) -> FieldValue | Lost:
+    return convert_value(_CHECKBOX, spec, value)
+
+
+def _from_number(spec: FieldSpec, value: float) -> FieldValue | Lost:
+    return convert_value(_NUMBER, spec, value)
+
+
+def _from_percent(spec: FieldSpec, value: Percent) -> FieldValue | Lost:
+    if spec.kind is not FieldKind.PERCENT:
+        return _from_number(spec, value)
+    # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
+    return convert_value(_NUMBER, spec, float(Decimal(repr(float(value))) * 100))
 
 
 def _from_moment(spec: FieldSpec, value: datetime) -> FieldValue | Lost:
@@ -165,6 +184,21 @@ def _checked(spec: FieldSpec, value: object) -> FieldValue | Lost:
         return check(spec, value)
     except InvalidValueError:
         return LOST
+
+
+_BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
+    bool: _from_truth,
+    int: _from_number,
+    float: _from_number,
+    Percent: _from_percent,
+    Amount: _from_number,
+    date: _from_day,
+    datetime: _from_moment,
+    time: _from_time,
+    timedelta: _from_duration,
+    list: _from_json,
+    dict: _from_json,
+}
 
 
 @dataclass(frozen=True, slots=True)
