@@ -126,6 +126,7 @@ FREE = {
     ),
     "what its author, or a node, wants it to be": (
         *("input", "output", "result", "payload", "triggerPayload", "variables", "mocks", "nodes"),
+        "payloads",
         "ActionInput",
         "ResumeData",
     ),

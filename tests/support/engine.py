@@ -49,6 +49,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
+from runtime.outbox import Intent, outbox
 from runtime.provider_settings import ProviderSettings
 from tests.support.browsers import VAPID
 from tests.support.patience import eventually, found_when
@@ -172,6 +173,18 @@ class Engine:
         """Publish, run, wait."""
         automation = await self.publish(graph, **fields)
         return await self.ended(automation.id, await self.start(automation.id, payload))
+
+    async def delivered(self, family: Family) -> None:
+        """Wait until the outbox holds no start of a family: a sweep leaves what it may start."""
+
+        async def is_delivered() -> bool:
+            async with self.database.transaction() as work:
+                starts = select(outbox.c.id).where(
+                    outbox.c.intent == Intent.START, outbox.c.family == family
+                )
+                return await work.first(starts) is None
+
+        await eventually(is_delivered, what="the delivery of all starts")
 
     async def open_runs(self) -> Sequence[Any]:
         async with self.database.transaction() as work:

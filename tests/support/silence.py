@@ -1,5 +1,6 @@
 """Clients that ask for something and do not read the answer."""
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -47,8 +48,17 @@ def rest_of(connection: socket.socket) -> bytes:
     return bytes(received)
 
 
+def _answered(connection: socket.socket) -> None:
+    """Return once an answer has begun, which is left to be read, or will not come."""
+    with contextlib.suppress(ConnectionError):
+        connection.recv(1, socket.MSG_PEEK)
+
+
 async def cut_off(server: Server, *connections: socket.socket) -> None:
     """Return once the server holds none of these connections, of which nobody reads."""
+    for one in connections:
+        # The server may not have taken it yet.
+        await asyncio.to_thread(_answered, one)
     own = {one.getsockname()[1] for one in connections}
     process = psutil.Process(server.pid)
 

@@ -16,6 +16,7 @@ from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
 from models.people.users.queries import find_user
+from runtime.families import Family
 from tests.support.delivery_stories import (
     attempted,
     ended,
@@ -62,6 +63,7 @@ async def fate(engine: Engine, delivery_id: Id) -> WorkflowExecutionStatus:
 
 
 async def sweep(engine: Engine) -> dict[str, int]:
+    await engine.delivered(Family.DELIVERY)
     reconciler = Reconciler(engine.database, engine.client, [Deliveries()], grace=timedelta())
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))

@@ -71,6 +71,7 @@ async def over(engine: Engine, entry_id: Id) -> None:
 
 
 async def sweep(engine: Engine) -> dict[str, int]:
+    await engine.delivered(Family.TIMER_DUE)
     families = [TimeEntries()]
     reconciler = Reconciler(engine.database, engine.client, families, grace=timedelta())
     environment = ActivityEnvironment()

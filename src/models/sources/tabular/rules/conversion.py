@@ -125,7 +125,7 @@ def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> FieldVal
 
 def _typed(spec: FieldSpec, value: Typed) -> FieldValue | Lost:
     """The value of a cell that its file has typed."""
-    return _BY_TYPE[type(value)](spec, value)
+    return _BY_TYPE.get(type(value), _from_json)(spec, value)
 
 
 def _from_day(spec: FieldSpec, value: date) -> FieldValue | Lost:
@@ -196,8 +196,6 @@ _BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
     datetime: _from_moment,
     time: _from_time,
     timedelta: _from_duration,
-    list: _from_json,
-    dict: _from_json,
 }
 
 
