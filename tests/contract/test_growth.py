@@ -33,7 +33,10 @@ LEFT_BY_RUNS = {
     "job": (_OWN, f"{_ENDED}, 'status', 'succeeded'"),
     "delivery": (f"{_OWN} AND channel = 'webhook'", f"{_ENDED}, 'status', 'delivered'"),
     "notification": (_OWN, f"{_AGED}, 'read_at', now(), 'archived_at', now()"),
-    "workspace_event": (_OWN, "'seq', n * 0 + nextval('workspace_event_number')"),
+    "workspace_event": (
+        f"{_OWN} AND audience_user_id IS NULL",
+        "'seq', n * 0 + nextval('workspace_event_number')",
+    ),
     "request_log": (_OWN, f"{_AGED}, 'method', 'GET'"),
     "record": (_OWN, f"{_AGED}, 'title', 'Record ' || n"),
     "record_change": (_OWN, f"{_AGED}, 'at', now() - {_AGE}"),
