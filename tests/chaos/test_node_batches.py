@@ -6,11 +6,15 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from activities.automation_runs import node_batch
+from activities.automation_runs import node_batch, quick_nodes
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import COMPUTATIONS
+from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.language.visible_scopes import index_of
+from models.core.base import Id
 from runtime.work import SingleStatement
 from tests.chaos.queries import fetch
 from tests.support.engine import Engine, by_node, graph, node, separate_worker
@@ -42,19 +46,25 @@ def held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_batch, "HOLD_SECONDS", 60)
 
 
-@pytest.mark.usefixtures("held")
-async def test_a_run_is_begun_and_ended_in_a_statement_each(
-    idle: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    statements = []
+def counting_statements(idle: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that grows by each statement which is a transaction of its own."""
+    statements: list[str] = []
     statement = idle.database.statement
 
     @asynccontextmanager
     async def counted() -> AsyncIterator[SingleStatement]:
-        statements.append(1)
+        statements.append("statement")
         async with statement() as work:
             yield work
 
+    monkeypatch.setattr(idle.database, "statement", counted)
+    return statements
+
+
+@pytest.mark.usefixtures("held")
+async def test_a_run_is_begun_and_ended_in_a_statement_each(
+    idle: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused() -> None:
         raise AssertionError("a transaction of several statements")
 
@@ -62,7 +72,7 @@ async def test_a_run_is_begun_and_ended_in_a_statement_each(
     worker = separate_worker(idle)
     first, second = await idle.start(automation.id), await idle.start(automation.id)
     await worker.begin(str(first))
-    monkeypatch.setattr(idle.database, "statement", counted)
+    statements = counting_statements(idle, monkeypatch)
     monkeypatch.setattr(idle.database, "transaction", refused)
     begun = await worker.begin(str(second))
     monkeypatch.undo()
@@ -74,15 +84,16 @@ async def test_a_run_is_begun_and_ended_in_a_statement_each(
     assert all(one.started_at and one.completed_at for one in run.node_runs)
 
 
-async def write_first_node(idle: Engine, url: str, run_id: object) -> None:
+async def write_first_node(idle: Engine, url: str, run_id: object, scope_key: str = "") -> None:
     await fetch(
         url,
         "INSERT INTO node_run (run_id, workspace_id, node_id, scope_key, node_kind, status,"
         " attempt, outcome, output, started_at, completed_at) VALUES"
-        " (%s, %s, 'n0', '', 'transform', 'succeeded', 1, 'always', '{\"x\": 10}', now(), now())"
+        " (%s, %s, 'n0', %s, 'transform', 'succeeded', 1, 'always', '{\"x\": 10}', now(), now())"
         " RETURNING run_id",
         run_id,
         idle.actor.workspace_id,
+        scope_key,
     )
 
 
@@ -153,3 +164,59 @@ async def test_an_old_batch_is_written_before_the_next_node_is_executed(
     monkeypatch.setattr(node_batch.NodeBatch, "write", watched)
     await separate_worker(idle).begin(str(run_id))
     assert shown == [["n0"], ["n0", "n1"]]
+
+
+def over_items(*texts: str, **config: Any) -> dict[str, Any]:
+    """A loop over the items of the trigger, whose body is a chain of nodes n0, n1, …."""
+    body = chain(*texts)
+    items = {"type": "trigger", "value": "items"}
+    loop = node("loop", "for_each", items=items, **config)
+    return {
+        "nodes": [loop, *body["nodes"]],
+        "edges": [{"from": "loop", "to": "n0", "outcome": "item"}, *body["edges"]],
+    }
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("lanes", [1, 8])
+async def test_iterations_share_their_writes(
+    idle: Engine, monkeypatch: pytest.MonkeyPatch, lanes: int
+) -> None:
+    items = list(range(150))
+    automation = await idle.publish(over_items("item * 2", "nodes.n0.x + index", parallelism=lanes))
+    run_id = await idle.start(automation.id, {"items": items})
+    monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)
+    statements = counting_statements(idle, monkeypatch)
+    begun = await separate_worker(idle).begin(str(run_id))
+    monkeypatch.undo()
+    assert begun.batch.ended == "succeeded"
+    # 300 nodes; a lane that finds the batch full waits until it is written.
+    assert len(statements) < 20
+    written = await outputs(idle, run_id, "n1")
+    assert written == {item: 3 * item for item in items}
+
+
+async def outputs(idle: Engine, run_id: Id, node_id: str) -> dict[int, Any]:
+    """The `x` of a node in each iteration."""
+    async with idle.database.transaction() as work:
+        rows = await work.rows(
+            select(node_run.c.scope_key, node_run.c.output).where(
+                node_run.c.run_id == run_id, node_run.c.node_id == node_id
+            )
+        )
+    return {index_of(row.scope_key): row.output["x"] for row in rows}
+
+
+@pytest.mark.usefixtures("held")
+async def test_iterations_are_executed_anew_where_one_was_written_by_another_execution(
+    idle: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)
+    automation = await idle.publish(over_items("item", "nodes.n0.x + 1", parallelism=8))
+    run_id = await idle.start(automation.id, {"items": list(range(150))})
+    await write_first_node(idle, url, run_id, "loop:7")
+    begun = await separate_worker(idle).begin(str(run_id))
+    assert begun.batch.ended == "succeeded"
+    assert await outputs(idle, run_id, "n1") == {
+        number: 11 if number == 7 else number + 1 for number in range(150)
+    }

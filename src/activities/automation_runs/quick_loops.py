@@ -1,9 +1,10 @@
 """Loops whose whole body is quick: iterations side by side in one process, a turn at a time.
 
-Every node is a transaction of its own, unique by run, node and scope, as everywhere. When a turn
-is over, the loop's row keeps which iterations are done, and another turn, here or in another
-process, goes on from there. A crash loses that note of the last turn alone: what its iterations
-did is found in their rows.
+Every effect is a transaction of its own, unique by run, node and scope, as everywhere; nodes that
+only compute share one with those of other iterations (ADR 0080). When a turn is over, the loop's
+row keeps which iterations are done, and another turn, here or in another process, goes on from
+there. A crash loses that note of the last turn alone: what its iterations did is found in their
+rows, and what they only computed is computed again.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from activities.automation_runs.loop_nodes import LoopNodes
+from activities.automation_runs.node_batch import NodeBatch
 from activities.automation_runs.node_execution import NodeExecution, ended_reply
 from activities.automation_runs.open_loops import OpenLoop
 from activities.automation_runs.runs import OpenRun
@@ -27,7 +29,7 @@ from models.core.base import JsonObject
 CONCURRENT_TRANSACTIONS = 8
 """Transactions of one turn side by side: more would only wait for connections."""
 
-Execute = Callable[[NodeCall], Awaitable[NodeReply]]
+Execute = Callable[[OpenRun, NodeRef, NodeBatch | None], Awaitable[NodeReply]]
 
 
 class Turn:
@@ -56,6 +58,7 @@ class _Round:
     ref: NodeRef
     loop: OpenLoop
     turn: Turn
+    batch: NodeBatch | None
     following: int
     """The iteration that is opened next."""
     paused: list[int]
@@ -98,18 +101,27 @@ class QuickLoops:
         self._loops = LoopNodes(nodes)
 
     async def advance(
-        self, run: OpenRun, ref: NodeRef, turn: Turn, around: _Round | None = None
+        self,
+        run: OpenRun,
+        ref: NodeRef,
+        turn: Turn,
+        batch: NodeBatch | None,
+        around: _Round | None = None,
     ) -> NodeEnd | LoopProgress:
         """Run a loop to its end, or until the turn is over; the end may be a stop node's.
 
-        Raises RunClosedError, and what a repetition may mend.
+        Nothing of the loop is left in the batch then. Raises RunClosedError, BatchRefusedError, and
+        what a repetition may mend.
         """
+        if batch is not None:
+            await batch.write()
         call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
         opened = await self._loops.opened(call)
         if isinstance(opened, NodeReply):
             return _end(ref, opened)
         before = opened.progress or {"next": 0, "open": []}
-        state = _Round(run, ref, opened.loop, turn, before["next"], list(before["open"]), around)
+        paused = list(before["open"])
+        state = _Round(run, ref, opened.loop, turn, batch, before["next"], paused, around)
         lanes = min(opened.loop.parallelism, CONCURRENT_TRANSACTIONS)
         ended = await asyncio.gather(
             *(self._lane(state) for _ in range(lanes)), return_exceptions=True
@@ -117,6 +129,8 @@ class QuickLoops:
         for error in ended:
             if isinstance(error, BaseException):
                 raise error
+        if batch is not None:
+            await batch.write()
         return await self._over(state)
 
     async def _over(self, state: _Round) -> NodeEnd | LoopProgress:
@@ -208,10 +222,9 @@ class QuickLoops:
 
     async def _end(self, state: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
         if is_loop(state.run.graph.nodes[ref.node_id].kind):
-            return await self.advance(state.run, ref, state.turn, state)
-        call = NodeCall(str(state.run.header.run_id), ref.node_id, ref.scope_key)
+            return await self.advance(state.run, ref, state.turn, state.batch, state)
         async with state.turn.room:
-            return _end(ref, await self._execute(call))
+            return _end(ref, await self._execute(state.run, ref, state.batch))
 
 
 def _end(ref: NodeRef, reply: NodeReply) -> NodeEnd:

@@ -66,8 +66,6 @@ class QuickNodes:
         waiting = deque(ready)
         turn = Turn(BATCH_SECONDS)
         while waiting:
-            if batch is not None and batch.is_due:
-                await batch.write()
             ref = waiting.popleft()
             end = await self._end(run, ref, turn, batch)
             if isinstance(end, LoopProgress):
@@ -90,19 +88,22 @@ class QuickNodes:
     async def _end(
         self, run: OpenRun, ref: NodeRef, turn: Turn, batch: NodeBatch | None
     ) -> NodeEnd | LoopProgress:
-        kind = run.graph.nodes[ref.node_id].kind
-        if batch is not None and kind not in COMPUTATIONS:
-            await batch.write()
-        if is_loop(kind):
-            return await self._loops.advance(run, ref, turn)
-        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
-        reply = await self.execute(call, batch)
+        if is_loop(run.graph.nodes[ref.node_id].kind):
+            return await self._loops.advance(run, ref, turn, batch)
+        reply = await self.execute(run, ref, batch)
         if reply.state is NodeState.CLOSED:
             raise RunClosedError
         return NodeEnd(ref.node_id, ref.scope_key, reply)
 
-    async def execute(self, call: NodeCall, batch: NodeBatch | None = None) -> NodeReply:
-        """One node whose whole work is one transaction, or a part of the batch's."""
+    async def execute(self, run: OpenRun, ref: NodeRef, batch: NodeBatch | None) -> NodeReply:
+        """One node whose whole work is one transaction, or a part of the batch's.
+
+        Raises RunClosedError, BatchRefusedError.
+        """
+        computes = run.graph.nodes[ref.node_id].kind in COMPUTATIONS
+        if batch is not None and (batch.is_due or not computes):
+            await batch.write()
+        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
         return await self._nodes.guarded(call, partial(self._execute, batch=batch), batch)
 
     async def _execute(self, invocation: CalledNode, batch: NodeBatch | None) -> NodeReply:

@@ -58,7 +58,8 @@ class OpenRun:
     plan_states: dict[str, PlanState] = field(default_factory=dict)
     """The state of each execution of the run, if this process has followed it from the start."""
     writes_batches: bool = False
-    """True when this process has begun it, the first of all: no node was executed before."""
+    """True when this process has begun it, the first of all: no node was executed before. A repeat
+    reads what the iteration before has written."""
     unwritten: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
     """The outputs that a batch holds, by node and scope: they alone are not committed."""
     _bodies: dict[str, Body] = field(default_factory=dict)

@@ -90,7 +90,7 @@ class AutomationRunActivities:
         if (refusal := header.options.get("refusal")) is not None:
             return RunBegun(None, QuickNodesReply([], await self._refuse(run_id, refusal)))
         run = await self._runs.open(header)
-        run.writes_batches = header.started_at == now
+        run.writes_batches = header.started_at == now and not run.repeats
         limit = (self._limit - (now - header.started_at)).total_seconds()
         try:
             batch = await self._first_batch(run)
