@@ -33,7 +33,7 @@ class BatchRefusedError(Exception):
 
 
 @dataclass(slots=True)
-class _Held:
+class _Rows:
     """The rows that are written next."""
 
     rows: list[JsonObject] = field(default_factory=list)
@@ -53,48 +53,48 @@ class NodeBatch:
     def __init__(self, database: Database, run: OpenRun) -> None:
         self._database = database
         self._run = run
-        self._held = _Held()
-        self._writing = asyncio.Lock()
+        self._next = _Rows()
+        self._lock = asyncio.Lock()
         self._failed = False
 
     def __enter__(self) -> "NodeBatch":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._let_go(self._held)
+        self._let_go(self._next)
 
     def add(self, key: NodeKey, completion: Completion) -> None:
         """Take a success, whose output the other nodes of the run can read from now on."""
-        if not self._held.rows:
-            self._held = _Held()
-        held, place = self._held, (key.node_id, key.scope_key)
-        held.rows.append(batched_writes.success_row(key, completion))
-        held.outputs[place] = self._run.unwritten[place] = completion.output
-        held.size += completion.size
-        held.answers |= key.kind == NodeKind.RESPOND
+        if not self._next.rows:
+            self._next = _Rows()
+        part, place = self._next, (key.node_id, key.scope_key)
+        part.rows.append(batched_writes.success_row(key, completion))
+        part.outputs[place] = self._run.unwritten[place] = completion.output
+        part.size += completion.size
+        part.answers |= key.kind == NodeKind.RESPOND
 
     @property
     def is_due(self) -> bool:
         """True when it waits for no other node: it is old, large, or what a caller waits for."""
-        held = self._held
-        if not held.rows:
+        part = self._next
+        if not part.rows:
             return False
-        is_large = len(held.rows) >= MOST_NODES or held.size >= MOST_BYTES
-        return held.answers or is_large or time.monotonic() > held.until
+        is_large = len(part.rows) >= MOST_NODES or part.size >= MOST_BYTES
+        return part.answers or is_large or time.monotonic() > part.until
 
     async def write(self) -> None:
         """Write what was added before. Raises RunClosedError, BatchRefusedError."""
         # Also with nothing to write: what another lane writes comes first.
-        async with self._written() as held:
-            if not held.rows:
+        async with self._taken_rows() as part:
+            if not part.rows:
                 return
             async with self._database.statement() as work:
-                if held.answers:
+                if part.answers:
                     work.answered.add(self._run.header.run_id)
                 run_id = self._run.header.run_id
-                if not await batched_writes.write_nodes(work, run_id, held.rows):
+                if not await batched_writes.write_nodes(work, run_id, part.rows):
                     raise RunClosedError
-            for (node_id, scope_key), output in held.outputs.items():
+            for (node_id, scope_key), output in part.outputs.items():
                 self._run.keep(node_id, scope_key, output)
 
     async def end_run(self, skipped: Iterable[tuple[str, str]]) -> bool:
@@ -103,37 +103,37 @@ class NodeBatch:
         `skipped` are nodes to which the run did not come. Raises BatchRefusedError.
         """
         run = self._run
-        async with self._written() as held, self._database.statement() as work:
-            held.rows += [
+        async with self._taken_rows() as part, self._database.statement() as work:
+            part.rows += [
                 batched_writes.skipped_row(work, *place, run.graph.nodes[place[0]].kind)
                 for place in skipped
             ]
             leaves = run.plan.leaves()
-            return await batched_writes.succeed(work, run.header.run_id, leaves, held.rows)
+            return await batched_writes.succeed(work, run.header.run_id, leaves, part.rows)
 
     @asynccontextmanager
-    async def _written(self) -> AsyncIterator[_Held]:
-        """What is held, one writer after the other: nodes are written before those that read them.
+    async def _taken_rows(self) -> AsyncIterator[_Rows]:
+        """Take the rows to write, one writer after the other: nodes come before their readers.
 
         After a failure nothing more is written.
         """
-        async with self._writing:
+        async with self._lock:
             if self._failed:
                 raise BatchRefusedError
-            held, self._held = self._held, _Held()
+            part, self._next = self._next, _Rows()
             try:
-                yield held
+                yield part
             except RunClosedError:
                 self._failed = True
                 raise
             except Exception as error:
                 self._failed = True
-                if is_away(error) or not held.outputs:
+                if is_away(error) or not part.outputs:
                     raise
                 raise BatchRefusedError from error
             finally:
-                self._let_go(held)
+                self._let_go(part)
 
-    def _let_go(self, held: _Held) -> None:
-        for place in held.outputs:
+    def _let_go(self, part: _Rows) -> None:
+        for place in part.outputs:
             self._run.unwritten.pop(place, None)

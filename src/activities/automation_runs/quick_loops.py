@@ -1,10 +1,10 @@
 """Loops whose whole body is quick: iterations side by side in one process, a turn at a time.
 
 Every effect is a transaction of its own, unique by run, node and scope, as everywhere; nodes that
-only compute share one with those of other iterations (ADR 0080). When a turn is over, the loop's
-row keeps which iterations are done, and another turn, here or in another process, goes on from
-there. A crash loses that note of the last turn alone: what its iterations did is found in their
-rows, and what they only computed is computed again.
+only compute share one, also with nodes of other iterations (ADR 0080). When a turn is over, the
+loop's row keeps which iterations are done, and another turn, here or in another process, goes on
+from there. A crash loses that note of the last turn alone: what its iterations did is found in
+their rows, and what they only computed is computed again.
 """
 
 import asyncio
@@ -116,13 +116,13 @@ class QuickLoops:
         if batch is not None:
             await batch.write()
         call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
-        opened = await self._loops.opened(call)
-        if isinstance(opened, NodeReply):
-            return _end(ref, opened)
-        before = opened.progress or {"next": 0, "open": []}
+        opening = await self._loops.opened(call)
+        if isinstance(opening, NodeReply):
+            return _end(ref, opening)
+        before = opening.progress or {"next": 0, "open": []}
         paused = list(before["open"])
-        state = _Round(run, ref, opened.loop, turn, batch, before["next"], paused, around)
-        lanes = min(opened.loop.parallelism, CONCURRENT_TRANSACTIONS)
+        state = _Round(run, ref, opening.loop, turn, batch, before["next"], paused, around)
+        lanes = min(opening.loop.parallelism, CONCURRENT_TRANSACTIONS)
         ended = await asyncio.gather(
             *(self._lane(state) for _ in range(lanes)), return_exceptions=True
         )
