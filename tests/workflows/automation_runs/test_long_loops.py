@@ -500,6 +500,8 @@ async def test_quick_items_side_by_side(
         now += 1
         seen = max(seen, now)
         try:
+            # As a node with an effect does, which waits for the database.
+            await asyncio.sleep(0)
             return await execute(self, *given)
         finally:
             now -= 1
