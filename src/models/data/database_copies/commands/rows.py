@@ -189,10 +189,11 @@ async def remove_records(work: UnitOfWork, copy: Copy, size: int) -> int:
         .order_by(record.c.id)
         .limit(size)
     )
+    # An array, which is looked up by the primary key: where statistics are older than the copy,
+    # the records would be joined with these one by one.
+    ids = func.any(func.array(some.scalar_subquery()))
     removed = await work.execute(
-        delete(record).where(
-            record.c.workspace_id == copy.workspace_id, record.c.id.in_(some.scalar_subquery())
-        )
+        delete(record).where(record.c.workspace_id == copy.workspace_id, record.c.id == ids)
     )
     return removed.rowcount
 
