@@ -54,7 +54,7 @@ class Route:
     errors: tuple[type[PlatformError], ...]
     """Refusals beyond those every operation has."""
     media_type: str
-    """That of an answer which is no JSON."""
+    """The media type of an answer that is not JSON."""
     statuses: tuple[int, ...]
     """The successes beside that of the operation."""
     is_documented: bool

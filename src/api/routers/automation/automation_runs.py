@@ -72,7 +72,7 @@ async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[Runs
     """
     automation_id = request.ids["automationId"]
     answer = await run_batches.run_batch(request.work, request.actor, automation_id, body)
-    request.count_run_starts(answer.accepted - 1)
+    request.count_run_starts(max(0, answer.accepted - 1))
     return Data(answer)
 
 
