@@ -295,8 +295,8 @@ async def test_strays_that_are_deaf_or_slow_cost_no_more_than_the_slowest_of_the
         running.append(await Child.start(made, state))
     await eventually(lambda: all("deaf" in state.log(name).read_text() for name in codes))
     began = time.monotonic()
-    assert await asyncio.to_thread(clear_strays, state) == ["a", "b", "c"]
-    assert time.monotonic() - began < 5, "nobody was waited for in vain"
+    assert await asyncio.to_thread(clear_strays, state, ENOUGH) == ["a", "b", "c"]
+    assert time.monotonic() - began < ENOUGH, "somebody was waited for in vain"
     codes_of_ends = [await child.wait() for child in running]
     assert codes_of_ends == [-signal.SIGKILL, -signal.SIGKILL, 0]
 

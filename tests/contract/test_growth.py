@@ -1,8 +1,6 @@
 """Lists, filters and counters read few rows, however much a workspace has behind it."""
 
-import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -14,6 +12,7 @@ from runtime.database import libpq_url
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations
 from tests.support.document import DOCUMENT
+from tests.support.plans import recorded_statements, rows_read
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
@@ -45,8 +44,6 @@ LEFT_BY_RUNS = {
     "legacy_import_run": ("status = 'cancelled'", _ENDED),
 }
 """By table, the row of which there are many after a while, and what differs in each."""
-
-Statement = tuple[str, Any]
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -83,9 +80,9 @@ async def test_no_list_filter_or_counter_reads_the_past(
         # Where a table is small, reading all of it is no sign of a look through it.
         await connection.execute("SET enable_seqscan = off")
         for operation, query in _questions():
-            with _recorded(monkeypatch) as statements:
+            with recorded_statements(monkeypatch) as statements:
                 await call(grown.client, operation, grown, query=query)
-            rows = [await _rows_read(connection, one) for one in statements]
+            rows = [await rows_read(connection, one) for one in statements]
             read[f"{operation.id} {query or ''}"] = max(rows, default=0)
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}
     assert len(read) > 100, "of each list every filter"
@@ -111,37 +108,3 @@ def _values(schema: Any) -> Iterator[str]:
     yield from schema.get("enum", [])
     for one in schema.get("anyOf", []):
         yield from _values(one)
-
-
-@contextmanager
-def _recorded(patch: pytest.MonkeyPatch) -> Iterator[list[Statement]]:
-    """The statements that read, of all that the driver is given meanwhile."""
-    statements: list[Statement] = []
-    whole = psycopg.AsyncCursor.execute
-
-    async def execute(self: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
-        if isinstance(query, str) and re.match(r"\s*(SELECT|WITH)\b", query):
-            statements.append((query, parameters))
-        return await whole(self, query, parameters, **options)
-
-    with patch.context() as context:
-        context.setattr(psycopg.AsyncCursor, "execute", execute)
-        yield statements
-
-
-async def _rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:
-    text, parameters = statement
-    cursor = await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters)
-    row = await cursor.fetchone()
-    assert row is not None
-    return sum(_scanned(row[0][0]["Plan"]))
-
-
-def _scanned(plan: Any) -> Iterator[float]:
-    """The rows that each scan of a plan looks at."""
-    if "Relation Name" in plan or "Index Name" in plan:
-        removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
-        rows = plan["Actual Rows"] + sum(plan.get(name, 0) for name in removed)
-        yield rows * plan["Actual Loops"]
-    for part in plan.get("Plans", []):
-        yield from _scanned(part)

@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from runtime.database import libpq_url
 from runtime.notifier import listen
+from tests.support.patience import ENOUGH
 
 
 class Listening:
@@ -24,7 +25,7 @@ class Listening:
         return lambda payload: self.heard.put_nowait((channel, payload))
 
     async def next(self) -> tuple[str, str]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(ENOUGH):
             return await self.heard.get()
 
 
@@ -71,7 +72,7 @@ async def test_a_listener_comes_back_after_it_lost_its_connection(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE query = 'LISTEN second' AND datname = current_database()",
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(ENOUGH):
         await listening.connected.wait()
     await _execute(database_url, "NOTIFY second, 'again'")
     assert await listening.next() == ("second", "again")

@@ -1,6 +1,5 @@
 """What the database refuses for good ends its work at once, with a reason (ADR 0066)."""
 
-import time
 from typing import Any
 
 import pytest
@@ -35,14 +34,12 @@ async def test_a_job_fails_at_its_first_attempt(
         await refuse(engine.database)
 
     monkeypatch.setattr(SourcePreviews, "_read", read)
-    began = time.monotonic()
     config = {"url": "https://example.com/"}
     answer = await client.post(
         f"{space.path}/data-sources/preview", json={"kind": "http_csv", "config": config}
     )
     assert (answer.status_code, attempts) == (400, 1), answer.text
     assert "cannot be stored" in answer.json()["message"]
-    assert time.monotonic() - began < 10
 
 
 async def test_a_run_whose_transaction_never_succeeds_is_not_repeated_for_ever(

@@ -12,7 +12,7 @@ from runtime.families import Family
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Serve, once, reply
 from tests.support.engine import KEYS, Engine, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space, make_space
 
 HELD = ACTIVITY_SLOTS // 2 + OVERFLOW_SLOTS
@@ -48,7 +48,7 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     await _until_asked(silent, at_once)
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(ENOUGH):
             run = await quiet.run(graph(node("one", "transform", output={})))
         assert run.status == "succeeded"
         assert not any(browse.done() for browse in browses)
@@ -68,7 +68,7 @@ async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_cal
     await _until_asked(silent, HELD)
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(ENOUGH):
             run = await quiet.run(graph(node("call", "http_request", url=answering.url)))
         assert run.status == "succeeded"
         assert len(silent.requests) == HELD

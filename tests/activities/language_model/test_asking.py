@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -87,9 +86,8 @@ async def test_nonsense_is_no_answer(model: LanguageModel, serve: Serve, answer:
 async def test_a_model_that_hangs_is_left(model: LanguageModel, serve: Serve) -> None:
     server = await serve(streamed("{}"), never)
     await model.ask(at(server.url), "You plan.", "A bakery")  # imports the client
-    began = time.monotonic()
-    assert await model.ask(at(server.url, seconds=1), "You plan.", "A bakery") is None
-    assert time.monotonic() - began < 30
+    async with asyncio.timeout(ENOUGH):
+        assert await model.ask(at(server.url, seconds=1), "You plan.", "A bakery") is None
     await asyncio.wait_for(server.left.wait(), ENOUGH)
 
 
@@ -115,7 +113,7 @@ async def test_a_stream_that_does_not_end_is_left(
     server = await serve(endless(piece, pause))
     # What floods is left long before its time; what drips, when its time is over.
     seconds = 1 if pause else 600
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         assert await model.ask(at(server.url, seconds=seconds), "You plan.", "A bakery") is None
 
 

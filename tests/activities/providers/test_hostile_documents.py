@@ -28,7 +28,7 @@ def test_a_tag_that_does_not_end_is_given_up() -> None:
     began = time.process_time()
     with pytest.raises(ProviderProblem):
         records.feed(b"x" * 20_000_000)
-    assert time.process_time() - began < 1, "it was given up after a few pieces"
+    assert time.process_time() - began < 5, "it was given up after a few pieces"
 
 
 def test_many_small_elements_are_no_tag_that_goes_on() -> None:

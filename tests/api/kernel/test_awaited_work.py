@@ -12,18 +12,25 @@ from api.kernel import awaited_work
 from api.kernel.awaited_work import AwaitedWork, Wait
 from runtime.database import Database
 from runtime.notifier import ANSWER_CHANNEL, Notifier, listen
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
+
+LONG = 10 * ENOUGH
+
+
+@pytest.fixture(autouse=True)
+def _no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(awaited_work, "FALLBACK_SECONDS", LONG)
 
 
 async def test_a_notification_ends_the_pause_of_whoever_waits_for_that_work() -> None:
     awaited, work_id = AwaitedWork(), uuid4()
     awaited.wake_all()
     waits = [Wait(awaited, work_id) for _ in range(2)]
-    other = asyncio.create_task(Wait(awaited, uuid4()).pause(0, 30))
-    pauses = [asyncio.create_task(wait.pause(0, 30)) for wait in waits]
+    other = asyncio.create_task(Wait(awaited, uuid4()).pause(0, LONG))
+    pauses = [asyncio.create_task(wait.pause(0, LONG)) for wait in waits]
     await asyncio.sleep(0)
     awaited.wake(f"{uuid4()} {work_id}")
-    await asyncio.wait_for(asyncio.gather(*pauses), 0.5)
+    await asyncio.wait_for(asyncio.gather(*pauses), ENOUGH)
     assert not other.done()
     other.cancel()
 
@@ -33,7 +40,7 @@ async def test_a_notification_before_the_pause_counts() -> None:
     awaited.wake_all()
     wait = Wait(awaited, work_id)
     awaited.wake(str(work_id))
-    await asyncio.wait_for(wait.pause(0, 30), 0.5)
+    await asyncio.wait_for(wait.pause(0, LONG), ENOUGH)
 
 
 async def test_each_pause_waits_for_a_notification_of_its_own(
@@ -44,9 +51,9 @@ async def test_each_pause_waits_for_a_notification_of_its_own(
     awaited.wake_all()
     wait = Wait(awaited, work_id)
     awaited.wake(str(work_id))
-    await wait.pause(0, 30)
+    await wait.pause(0, LONG)
     started = time.monotonic()
-    await wait.pause(0, 30)
+    await wait.pause(0, LONG)
     assert time.monotonic() - started >= 0.19
 
 
@@ -54,7 +61,7 @@ async def test_what_was_lost_while_nobody_listened_is_looked_for() -> None:
     awaited = AwaitedWork()
     wait = Wait(awaited, uuid4())
     awaited.wake_all()
-    await asyncio.wait_for(wait.pause(60, 30), 0.5)
+    await asyncio.wait_for(wait.pause(60, LONG), ENOUGH)
 
 
 async def test_work_that_nobody_waits_for_leaves_nothing() -> None:
@@ -81,7 +88,7 @@ async def test_the_end_of_work_reaches_those_who_listen(
         asyncio.create_task(listen(database_url, channels, listening.set)),
         asyncio.create_task(notifier.run()),
     ]
-    await asyncio.wait_for(listening.wait(), 10)
+    await asyncio.wait_for(listening.wait(), ENOUGH)
     ended: list[UUID] = [uuid4() for _ in range(250)]
     monkeypatch.setattr(database, "notify_waiters", notifier.notify_waiters)
     async with database.transaction() as work:

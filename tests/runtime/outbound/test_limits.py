@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import socket
-import time
 
 import pytest
 
@@ -113,10 +112,10 @@ async def test_what_is_too_large_is_given_up_early(
     serve: Serve, local: OutboundClient, answer: bytes | Answer
 ) -> None:
     server = await serve(answer)
-    started = time.monotonic()
     with pytest.raises(ResponseTooLargeError):
-        await local.send(OutboundRequest(url=server.url, max_bytes=100 * KIB))
-    assert time.monotonic() - started < 10
+        await local.send(
+            OutboundRequest(url=server.url, max_bytes=100 * KIB, timeout_seconds=ENOUGH)
+        )
     await asyncio.wait_for(server.gone.wait(), ENOUGH)
 
 
@@ -125,10 +124,9 @@ async def test_what_is_too_slow_is_given_up_in_time(
     serve: Serve, local: OutboundClient, answer: bytes | Answer
 ) -> None:
     server = await serve(answer)
-    started = time.monotonic()
-    with pytest.raises(OutboundTimeoutError):
-        await local.send(OutboundRequest(url=server.url, timeout_seconds=3))
-    assert time.monotonic() - started < 10
+    async with asyncio.timeout(ENOUGH):
+        with pytest.raises(OutboundTimeoutError):
+            await local.send(OutboundRequest(url=server.url, timeout_seconds=3))
     server.gone.set()
 
 

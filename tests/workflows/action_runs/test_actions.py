@@ -28,7 +28,7 @@ from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
-from tests.support.patience import ENOUGH, eventually
+from tests.support.patience import ENOUGH, eventually, promised
 from tests.support.post_office import PostOffice
 from tests.support.run_rows import attempts, error_codes
 
@@ -314,7 +314,7 @@ async def test_cancel_wins_over_what_would_follow(engine: Engine, serve: Serve) 
     cancelled = await actions.cancel(engine, action_id, run_id)
     assert (cancelled.status, cancelled.completed_at is None) == ("cancelled", False)
     assert states(cancelled) == {"call": "cancelled", "then": "cancelled"}
-    await asyncio.wait_for(endpoint.left.wait(), 20)
+    await asyncio.wait_for(endpoint.left.wait(), promised(20))
     assert await actions.cancel(engine, action_id, run_id) == cancelled
     await _closed(engine, run_id)
     assert await actions.get(engine, action_id, run_id) == cancelled
@@ -446,7 +446,7 @@ async def test_cancel_of_the_run_ends_the_action_of_its_node(engine: Engine, ser
     run_id = await engine.start(automation.id)
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     await engine.cancel(automation.id, run_id)
-    await asyncio.wait_for(endpoint.left.wait(), 20)
+    await asyncio.wait_for(endpoint.left.wait(), promised(20))
     (ran,) = await actions.of_action(engine, action_id)
     ran = await actions.ended(engine, action_id, ran.id)
     assert (ran.status, states(ran)) == ("cancelled", {"call": "cancelled", "then": "cancelled"})

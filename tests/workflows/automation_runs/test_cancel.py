@@ -15,7 +15,7 @@ from models.data.records.tables import record
 from runtime.outbox import outbox
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, graph, node
-from tests.support.patience import ENOUGH
+from tests.support.patience import ENOUGH, promised
 from tests.support.run_rows import states
 
 NEXT = node("next", "transform", output={})
@@ -58,7 +58,7 @@ async def test_cancel_while_a_call_is_out(engine: Engine, serve: Serve) -> None:
     workflow_id = cancelled.metadata["temporalWorkflowId"]
     assert await workflow_status(engine, workflow_id) == "CANCELED"
     # The call itself is broken off with the next heartbeat.
-    await asyncio.wait_for(endpoint.left.wait(), 20)
+    await asyncio.wait_for(endpoint.left.wait(), promised(20))
     await unchanged(engine, automation.id, run_id, cancelled.model_dump_json())
 
 

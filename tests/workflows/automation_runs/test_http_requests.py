@@ -8,6 +8,7 @@ import pytest
 from activities.automation_runs import outside_nodes
 from tests.support.endpoint import Serve, after, never, reply
 from tests.support.engine import Engine, by_node, graph, node
+from tests.support.patience import promised
 from tests.support.run_rows import attempts, error_codes
 
 MEBIBYTE = 1024 * 1024
@@ -243,4 +244,4 @@ async def test_the_time_of_a_node_bounds_every_attempt(
     assert "within its time" in run.error
     assert by_node(run)["call"].attempt == 2
     assert await attempts(engine, run.id) == [("call", 1, "timeout")]
-    await asyncio.wait_for(endpoint.left.wait(), 20)
+    await asyncio.wait_for(endpoint.left.wait(), promised(20))

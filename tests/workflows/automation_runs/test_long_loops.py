@@ -22,7 +22,7 @@ from models.data.records.tables import record
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.patience import ENOUGH, eventually
+from tests.support.patience import ENOUGH, eventually, promised
 from tests.workflows.automation_runs.test_loops import (
     ITEM,
     Crowd,
@@ -194,7 +194,7 @@ async def test_cancel_inside_a_loop_is_final_at_once(
     await eventually(are_out, what="three calls")
     cancelled = await engine.cancel(automation.id, run_id)
     assert {one.status for one in cancelled.node_runs} == {"cancelled"}
-    await asyncio.wait_for(endpoint.left.wait(), 20)
+    await asyncio.wait_for(endpoint.left.wait(), promised(20))
     await all_ended(engine, run_id)
     assert len(endpoint.requests) == 3
     assert await engine.get(automation.id, run_id) == cancelled

@@ -11,7 +11,7 @@ from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import eventually, promised
 from tests.support.run_rows import error_codes
 from tests.support.waits import publish
 from tests.workflows.test_operators_view import handle_of, table_of_nodes
@@ -263,7 +263,7 @@ async def test_a_failed_item_cancels_the_items_beside_it(engine: Engine, serve: 
     assert (run.status, run.output) == ("succeeded", {"oops": {"v": why}})
     states = {one.scope_key: one.status for one in run.node_runs if one.node_id == "body"}
     assert states == {"loop:0": "cancelled", "loop:1": "failed", "loop:2": "cancelled"}
-    await asyncio.wait_for(slow.left.wait(), 20)
+    await asyncio.wait_for(slow.left.wait(), promised(20))
 
 
 NESTED_ITEMS = {"rows": [{"name": "a", "parts": [1, 2]}, {"name": "b", "parts": [3]}]}

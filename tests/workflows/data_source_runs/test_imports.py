@@ -2,7 +2,6 @@
 
 import base64
 import io
-import time
 from typing import Any
 from uuid import uuid4
 
@@ -269,10 +268,9 @@ async def test_a_preview_counts_what_cannot_be_stored_as_the_import_does(
     content = "a\0b,price\n1\0,2\nTea,3\n"
     endpoint = await serve(reply(200, content, type_="text/csv"))
     body = {"kind": "http_csv", "config": {"url": endpoint.url}}
-    began = time.monotonic()
     answer = await client.post(f"{space.path}/data-sources/preview", json=body)
-    assert time.monotonic() - began < 20, "a repetition would take longer"
     assert answer.status_code == 200, answer.text
+    assert len(endpoint.requests) == 1, "it was repeated"
     shown, imported = answer.json()["data"], (await importing(content, "csv")).json()["data"]
     assert shown["rows"] == [{"a b": None, "price": "2"}, {"a b": "Tea", "price": "3"}]
     assert shown["skippedCells"] == imported["skippedCells"] == 1

@@ -1,6 +1,5 @@
 """Nodes that wait, without the executions that host them."""
 
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,18 +25,14 @@ from tests.support.ageing import make_automation, old_run
 from tests.support.spaces import Space
 
 MANY = 10_000
-SECONDS = 10.0
-"""Half of what a statement may take; it takes about one."""
 
 
 async def test_one_event_resumes_ten_thousand_runs(space: Space) -> None:
     run_id = await old_run(space, await make_automation(space), 1, "waiting")
     async with _taken_back(space.database) as work:
         await _multiply(work, run_id)
-        began = time.perf_counter()
         body = PublishEvent.model_validate({"eventKey": "go", "data": {"n": 1}})
         assert await publish_event(work, space.actor, body) == MANY
-        assert time.perf_counter() - began < SECONDS
         resolved = select(func.count()).where(run_wait.c.outcome == "always")
         assert await work.scalar(resolved.where(run_wait.c.workspace_id == space.id)) == MANY
         told = select(func.count(outbox.c.subject_id.distinct()))

@@ -1,0 +1,47 @@
+"""Statements that the driver executes, and the rows that PostgreSQL reads for them."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+Statement = tuple[str, Any]
+"""The text of a statement, and its parameters."""
+
+
+@contextmanager
+def recorded_statements(patch: pytest.MonkeyPatch) -> Iterator[list[Statement]]:
+    """Record the statements that begin with SELECT or WITH while the block runs."""
+    statements: list[Statement] = []
+    whole = psycopg.AsyncCursor.execute
+
+    async def execute(self: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
+        if isinstance(query, str) and re.match(r"\s*(SELECT|WITH)\b", query):
+            statements.append((query, parameters))
+        return await whole(self, query, parameters, **options)
+
+    with patch.context() as context:
+        context.setattr(psycopg.AsyncCursor, "execute", execute)
+        yield statements
+
+
+async def rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:
+    """Execute a statement again, and count the rows that its scans look at."""
+    text, parameters = statement
+    cursor = await connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", parameters)
+    row = await cursor.fetchone()
+    assert row is not None
+    return sum(_scanned(row[0][0]["Plan"]))
+
+
+def _scanned(plan: Any) -> Iterator[float]:
+    """The rows that each scan of a plan looks at."""
+    if "Relation Name" in plan or "Index Name" in plan:
+        removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
+        rows = plan["Actual Rows"] + sum(plan.get(name, 0) for name in removed)
+        yield rows * plan["Actual Loops"]
+    for part in plan.get("Plans", []):
+        yield from _scanned(part)
