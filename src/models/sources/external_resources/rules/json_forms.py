@@ -1,4 +1,4 @@
-"""Our own description of a form as JSON, for providers that have none (README, Integrations).
+"""Our own description of a form as JSON, for providers that have none (docs/integrations.md).
 
     {"title": "Feedback", "description": "…", "questions": [
         {"label": "Your name", "kind": "text", "required": true, "help": "…"},
