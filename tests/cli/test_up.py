@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 CHILDREN = ("postgres", "temporal", "api", "worker")
 KEYS = {
     "baseUrl", "docsUrl", "databaseUrl", "temporalAddress", "temporalUiUrl", "workspaceId",
-    "apiKey", "sessionToken",
+    "apiKey", "sessionToken", "consoleUrl", "signInUrl",
 }  # fmt: skip
 LONGEST_START = 2.0
 """Seconds of a processor that the API may take until it answers."""

@@ -32,7 +32,7 @@ async def once(
     The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
     is the same request until it is answered (decisions C18).
     """
-    request.idempotency_key = key = read_key(request.headers_named(b"idempotency-key"))
+    request.idempotency_key = key = read_key(request.idempotency_keys())
     if key is None and not joins:
         return await perform()
     digest = fingerprint(
@@ -91,12 +91,11 @@ def _replayed(request: ApiRequest, reply: Reply) -> Response:
     request.replayed = True
     if reply.status >= 400:
         request.error = json.loads(reply.body)["error"]
-    return Response(
-        reply.body,
-        reply.status,
-        {"Idempotency-Replayed": "true"},
-        media_type="application/json",
-    )
+    headers = {"Idempotency-Replayed": "true"}
+    if 300 <= reply.status < 400:
+        # The body of a redirect is where it leads.
+        headers["Location"] = reply.body.decode()
+    return Response(reply.body, reply.status, headers, media_type="application/json")
 
 
 def _reply(response: Response) -> Reply:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from api.console import files as console_files
+from api.console.home import routes as console_home
+from api.console.sign_in import routes as sign_in
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -73,6 +76,9 @@ from api.routers.workspace import (
 
 ROUTERS: Sequence[Router] = (
     service.router,
+    console_files.router,
+    sign_in.router,
+    console_home.router,
     me.router,
     release_notices.router,
     oauth_clients.router,
