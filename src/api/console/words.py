@@ -1,5 +1,6 @@
 """Words of the pages: how times, durations, states and commands read."""
 
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -8,6 +9,8 @@ from urllib.parse import urlencode
 from runtime.timestamps import wire_timestamp
 
 _MINUTE, _HOUR = 60, 3600
+_MOST_SHOWN = 200
+"""Characters of a value in a list of changes."""
 
 
 def moment(value: datetime) -> str:
@@ -57,10 +60,17 @@ def curl(base: str, method: str, path: str, body: str | None = None) -> str:
     return " \\\n  ".join(lines)
 
 
+def brief(value: object) -> str:
+    """A value of a record in a few words."""
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
     "clock": clock,
     "duration": duration,
     "plain": plain,
     "queried": queried,
+    "brief": brief,
 }

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
+from api.console.items import routes as console_items
+from api.console.records import routes as console_records
 from api.console.sign_in import routes as sign_in
 from api.kernel.routing import Router
 from api.routers import service
@@ -79,6 +82,9 @@ ROUTERS: Sequence[Router] = (
     console_files.router,
     sign_in.router,
     console_home.router,
+    console_items.router,
+    console_databases.router,
+    console_records.router,
     me.router,
     release_notices.router,
     oauth_clients.router,
