@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from api.console import files as console_files
 from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
+from api.console.imports import routes as console_imports
 from api.console.items import routes as console_items
 from api.console.records import routes as console_records
 from api.console.sign_in import routes as sign_in
@@ -85,6 +86,7 @@ ROUTERS: Sequence[Router] = (
     console_items.router,
     console_databases.router,
     console_records.router,
+    console_imports.router,
     me.router,
     release_notices.router,
     oauth_clients.router,

@@ -126,7 +126,7 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
         "field.tags.red": "on",
         "field.notes": "One\r\nTwo",
     }
-    made = await owner.send_form(new, page=new, **typed)
+    made = await owner.send_form(new, new, None, **typed)
     assert made.status_code == 303, made.text
     path = made.headers["location"]
     data = read(await client.get(f"/v1{path}"))["data"]
@@ -141,7 +141,7 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
     edit = await owner.get(f"{path}/edit")
     assert 'value="1234.5"' in edit.text
     cleared = {"field.title": "Green tea", "field.done": "no"}
-    changed = await owner.send_form(f"{path}/edit", page=f"{path}/edit", **cleared)
+    changed = await owner.send_form(f"{path}/edit", f"{path}/edit", None, **cleared)
     assert changed.status_code == 303, changed.text
     data = read(await client.get(f"/v1{path}"))["data"]
     assert (data["title"], data["done"], "price" in data, "tags" in data) == (
@@ -163,7 +163,7 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
 async def test_wrong_texts_come_back_with_what_is_wrong(owner: Visitor, goods: Json) -> None:
     new = f"/databases/{goods['id']}/records/new"
     typed = {"field.title": HOSTILE, "field.price": "cheap", "field.site": "javascript:alert(1)"}
-    answer = await owner.send_form(new, page=new, **typed)
+    answer = await owner.send_form(new, new, None, **typed)
     assert answer.status_code == 400
     assert "This is no currency." in answer.text
     assert "This is no url." in answer.text

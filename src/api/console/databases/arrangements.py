@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from api.console.databases.listing import Listing, Row
+from api.console.records.cells import Cell
 from models.data.views.rules.kinds import ViewKind
 from models.data.views.shapes import ViewShape
 
@@ -55,6 +56,16 @@ def board(view: ViewShape, listed: Listing) -> Sequence[Group]:
     groups = [Group(one.name, one.color, held.pop(one.key, [])) for one in ordered]
     rest = [Group(_WITHOUT if key is None else str(key), "", rows) for key, rows in held.items()]
     return [*rest, *groups] if rest else groups
+
+
+def values(listed: Listing, row: Row, apart: str | None = None) -> Sequence[Cell]:
+    """The values on a card: the filled ones, `apart` from the field that the card stands under."""
+    shown = zip(listed.columns[1:], row.cells[1:], strict=True)
+    return [
+        cell
+        for spec, cell in shown
+        if not cell.empty and cell.kind != "check" and spec.key != apart
+    ]
 
 
 def month_of(listed: Listing, view: ViewShape, chosen: str | None, today: date) -> date:

@@ -7,15 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from api.console.words import brief
 from models.core.access.rules import Actor
 from models.core.filters.forms import ValueForm
-from models.core.values import moment
+from models.core.values import InvalidValueError, moment
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import value_form
 from models.data.fields.rules.text_formats import clock, digits
 from models.data.record_exports.queries import names_of
-from models.data.record_exports.rules import Legend, named_ids, row_of
+from models.data.record_exports.rules import Legend, cell_of, named_ids, row_of
 from models.data.records.shapes import RecordDetail
 from runtime.database import UnitOfWork
 
@@ -75,6 +76,20 @@ def cells_of(
     ]
 
 
+def words_of(spec: FieldSpec | None, value: FieldValue, legend: Legend) -> str:
+    """A value that a field had, in words; of a field that is gone, as it was kept."""
+    if value is None or spec is None or spec.relation or value == []:
+        return "" if value in (None, []) else brief(value)
+    try:
+        text = cell_of(value, spec, legend)
+    except (InvalidValueError, KeyError, TypeError, AttributeError):
+        # The field has been of another kind since.
+        return brief(value)
+    if isinstance(text, bool):
+        return "yes" if text else "no"
+    return "" if text is None else brief(_written(spec, text))
+
+
 def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
     value = _value(record, spec)
     if spec.relation:
@@ -89,6 +104,8 @@ def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
             return Cell("check", "yes" if value is True else "no")
         case ValueForm.MOMENT if isinstance(value, str):
             return Cell("moment", text, at=moment(value).astimezone(UTC))
+        case ValueForm.NUMBER if spec.kind is FieldKind.RATING:
+            return Cell("stars", text)
         case ValueForm.NUMBER:
             return Cell("number", text)
         case ValueForm.OPAQUE if spec.kind is not FieldKind.FORMULA:

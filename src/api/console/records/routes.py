@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged
 from api.console.records.cells import cells_of, legend_of
+from api.console.records.changes import in_words
 from api.console.records.entry import (
     PREFIX,
     Entry,
@@ -95,9 +96,8 @@ async def get_page(request: ApiRequest) -> Response:
         record=record,
         database=database,
         values=list(zip(specs, cells_of(record, specs, legend, whole=True), strict=True)),
-        labels={spec.key: spec.label for spec in specs},
+        changes=in_words(history.changes, specs, legend),
         comments=comments.comments,
-        history=history.changes,
         names=await names_of(work, actor.workspace_id, people),
         call=curl(shell.base, "GET", f"/v1/records/{record_id}"),
     )
