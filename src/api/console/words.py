@@ -1,5 +1,6 @@
 """Words of the pages: how times, durations, states and commands read."""
 
+import json
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -57,10 +58,16 @@ def curl(base: str, method: str, path: str, body: str | None = None) -> str:
     return " \\\n  ".join(lines)
 
 
+def indented(value: object) -> str:
+    """A value as JSON that a person edits."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
     "clock": clock,
     "duration": duration,
     "plain": plain,
     "queried": queried,
+    "json": indented,
 }

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.automations import routes as console_automations
 from api.console.home import routes as console_home
+from api.console.runs import actions as console_run_actions
+from api.console.runs import routes as console_runs
 from api.console.sign_in import routes as sign_in
 from api.kernel.routing import Router
 from api.routers import service
@@ -79,6 +82,9 @@ ROUTERS: Sequence[Router] = (
     console_files.router,
     sign_in.router,
     console_home.router,
+    console_automations.router,
+    console_runs.router,
+    console_run_actions.router,
     me.router,
     release_notices.router,
     oauth_clients.router,

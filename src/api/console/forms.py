@@ -1,0 +1,29 @@
+"""Demands of pages and shapes of forms."""
+
+from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+from starlette.responses import Response
+
+from api.console.rendering import is_htmx, see_other, toast
+from api.kernel.access import Access
+from api.kernel.request import ApiRequest
+
+
+class Form(BaseModel):
+    """The fields of a form, which are texts; unknown ones are refused."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=False, extra="forbid", defer_build=True
+    )
+
+
+def paged(access: Access) -> Access:
+    """The demands of an operation, for the page that does the same in a session."""
+    return replace(access, credential="browser", page=True, cookie=False)
+
+
+def done(request: ApiRequest, message: str, path: str) -> Response:
+    """The answer of a form that was taken: a message in the page, or the page as it is now."""
+    return toast(message, "success") if is_htmx(request) else see_other(path)
