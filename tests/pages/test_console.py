@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from models.core.access.rules import Role
 from tests.support.browser import Page
 from tests.support.engine import Json, graph, node
 from tests.support.person import Person, axis, sign_in
@@ -56,9 +55,20 @@ async def test_pictures_of_every_page(
         await page.screenshot(screens / f"console-{name}-{theme}-360.png")
         assert await axis(page) <= 0, name
         await page.show(dark=dark)
-    await page.click(".table .main a")
+    await page.open(f"{person.home}/automations")
+    await page.click("tbody tr:nth-child(2) .main a")
     await page.until("document.querySelector('#graph .node') !== null")
     await page.screenshot(screens / f"console-automation-{theme}.png")
+    await page.click("[commandfor=run]")
+    await page.screenshot(screens / f"console-run-now-{theme}.png")
+    await page.press("Escape")
+    await page.click("#runs ~ * a, .columns tbody tr:first-child .main a")
+    await page.until("document.querySelector('#graph .node') !== null")
+    await page.until("document.getElementById('live').innerText === 'live'")
+    await page.screenshot(screens / f"console-run-{theme}.png")
+    await page.show(dark=dark, width=360, height=780)
+    await page.screenshot(screens / f"console-run-{theme}-360.png")
+    assert await axis(page) <= 0
 
 
 async def furnish(person: Person) -> None:

@@ -44,7 +44,7 @@ class AutomationContent:
     """The content of the page of one automation."""
 
     automation: AutomationDetail
-    graph: JsonObject | None
+    graph: RunGraph | None
     """The graph as the picture needs it; what its nodes are given is not in it."""
     example: JsonObject
     """The payload that a run by hand starts with, unless the person writes another."""
@@ -60,6 +60,11 @@ class AutomationContent:
         return f"/workspaces/{one.workspace_id}/automations/{one.id}"
 
     @property
+    def picture(self) -> JsonObject:
+        """The graph as the script reads it that draws it."""
+        return {} if self.graph is None else self.graph.model_dump(mode="json", by_alias=True)
+
+    @property
     def has_errors(self) -> bool:
         """Something keeps it from being published."""
         return any(issue.severity == "error" for issue in self.automation.reference_issues)
@@ -73,19 +78,13 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
     versions = await queries.list_versions(work, actor, automation_id, page)
     return AutomationContent(
         automation=found,
-        graph=_picture(found),
+        graph=None if found.graph is None else RunGraph.model_validate(found.graph),
         example=_example(found),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,
         runs=await listing(request, Filters(automation_id=automation_id), _RUNS),
         calls=_calls(found, base),
     )
-
-
-def _picture(found: AutomationDetail) -> JsonObject | None:
-    if found.graph is None:
-        return None
-    return RunGraph.model_validate(found.graph).model_dump(mode="json", by_alias=True)
 
 
 def _example(found: AutomationDetail) -> JsonObject:

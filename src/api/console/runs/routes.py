@@ -20,6 +20,7 @@ from api.console.runs.listing import (
 from api.console.shell import shell_of
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
 from api.routers.automation import automation_runs, automations, run_pages
+from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.core.access.rules import Level, Scope
 
@@ -73,4 +74,6 @@ async def get_run_page(request: ApiRequest) -> Response:
 )
 async def get_run_of_automation(request: ApiRequest) -> Response:
     """Lead to the page of a run, from where its actions are."""
-    return see_other(f"/runs/{request.ids['runId']}")
+    ids = request.ids
+    run = await load_run(request.work, request.actor, ids["automationId"], ids["runId"])
+    return see_other(f"/runs/{run.id}")
