@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from api.console.words import curl
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from models.core.access.rules import Scope
@@ -14,6 +15,10 @@ from models.people.workspaces.shapes import WorkspaceEntry
 from runtime.ids import new_id
 
 _LOCAL = "http://127.0.0.1:8000"
+_FIRST = (
+    '{"label": "Hello", "enabled": true, "graph": {"edges": [], "nodes": [{"id": "greet",'
+    ' "kind": "transform", "config": {"output": {"text": "Hello!"}}}]}}'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,10 @@ class Shell:
         """The path of a page of this workspace."""
         assert self.workspace is not None, "the page is about a workspace"
         return "/".join(("/workspaces", str(self.workspace.workspace.id), *map(str, parts)))
+
+    def first_steps(self) -> str:
+        """The call that makes a first automation."""
+        return curl(self.base, "POST", f"/v1{self.at('automations')}", _FIRST)
 
     def key(self) -> str:
         """A key for a form, under which it takes effect once."""

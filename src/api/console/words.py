@@ -66,6 +66,11 @@ def brief(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
+def indented(value: object) -> str:
+    """A value as JSON that a person edits."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
     "clock": clock,
@@ -73,4 +78,5 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "plain": plain,
     "queried": queried,
     "brief": brief,
+    "json": indented,
 }

@@ -67,10 +67,13 @@ function take(found, first) {
 function heard(data) {
   const { waiting, metadata, ...run } = data.run;
   const before = JSON.stringify(shown.run);
+  const told = `${shown.run.status} ${JSON.stringify(shown.run.metadata.waiting)}`;
   Object.assign(shown.run, run);
   const { waitingForWorkerSince } = metadata;
   Object.assign(shown.run.metadata, { waiting, waitingForWorkerSince });
   for (const node of data.nodes) known.set(node.nodeId, node);
+  // What a person can do with it may have changed, which the server knows.
+  if (told !== `${run.status} ${JSON.stringify(waiting)}`) document.body.dispatchEvent(new Event("changed"));
   show();
   const news = chosen === null
     ? JSON.stringify(shown.run) !== before

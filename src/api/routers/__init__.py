@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.automations import routes as console_automations
 from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
 from api.console.items import routes as console_items
 from api.console.records import routes as console_records
+from api.console.runs import actions as console_run_actions
+from api.console.runs import routes as console_runs
 from api.console.sign_in import routes as sign_in
 from api.kernel.routing import Router
 from api.routers import service
@@ -87,6 +90,9 @@ ROUTERS: Sequence[Router] = (
     console_databases.router,
     console_records.router,
     console_imports.router,
+    console_automations.router,
+    console_runs.router,
+    console_run_actions.router,
     me.router,
     release_notices.router,
     oauth_clients.router,

@@ -8,12 +8,15 @@ const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
 const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
-const STEPS = [[60, "second", 1], [3600, "minute", 60], [86_400, "hour", 3600]];
+const STEPS = [[60, "s", 1], [3600, "min", 60], [86_400, "h", 3600]];
 
+/** `12 s ago`, `in 6 h`; null for what is more than a day away. */
 function near(seconds) {
+  const distance = Math.abs(seconds);
+  if (distance < 1) return "now";
   for (const [bound, unit, size] of STEPS) {
-    if (Math.abs(seconds) < bound) return relative.format(Math.round(seconds / size), unit);
+    const count = `${Math.floor(distance / size)} ${unit}`;
+    if (distance < bound) return seconds < 0 ? `${count} ago` : `in ${count}`;
   }
   return null;
 }

@@ -1,7 +1,9 @@
-"""The first page of a workspace."""
+"""The first page of a workspace: what waits for the reader, what failed, runs, and comes next."""
 
 from starlette.responses import Response
 
+from api.console.forms import paged
+from api.console.home.overview import overview_of
 from api.console.refusals import refuse
 from api.console.rendering import page
 from api.console.shell import shell_of
@@ -13,9 +15,10 @@ router = Router(tags=["console"], refuse=refuse)
 
 @router.get(
     "/workspaces/{workspaceId}",
-    access=Access(credential="browser", page=True, scopes=[Scope.WORKSPACE_READ]),
+    access=paged(Access(scopes=[Scope.WORKSPACE_READ])),
     documented=False,
 )
 async def get_home(request: ApiRequest) -> Response:
     """Look at a workspace."""
-    return page(request, "home.html", await shell_of(request))
+    shell = await shell_of(request)
+    return page(request, "home.html", shell, overview=await overview_of(request))
