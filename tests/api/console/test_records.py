@@ -153,7 +153,7 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
     assert (await owner.send_form(f"{path}/comments", page=path, body="Hm")).status_code == 303
     looked_at = (await owner.get(path)).text
     assert "Hm" in looked_at
-    assert "1234.5" in looked_at, "the history has what it was"
+    assert "1,234.50 EUR" in looked_at, "the history has what it was"
     assert (await owner.send_form(f"{path}/archive", page=path)).status_code == 303
     assert (await owner.send_form(f"{path}/restore", page=path)).status_code == 303
     assert (await owner.send_form(f"{path}/delete", page=path)).status_code == 303
