@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from api.console import files as console_files
 from api.console.automations import routes as console_automations
+from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
 from api.console.items import routes as console_items
+from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
@@ -88,7 +90,9 @@ ROUTERS: Sequence[Router] = (
     console_home.router,
     console_items.router,
     console_databases.router,
+    console_exports.router,
     console_records.router,
+    console_editing.router,
     console_imports.router,
     console_automations.router,
     console_runs.router,

@@ -47,14 +47,16 @@ def board(view: ViewShape, listed: Listing) -> Sequence[Group]:
     spec = listed.fields.get(str(key))
     if spec is None:
         return [Group("All", "", listed.rows)]
-    held: dict[Any, list[Row]] = defaultdict(list)
+    by_value: dict[Any, list[Row]] = defaultdict(list)
     for row in listed.rows:
         values = row.record.data.get(spec.key)
         for value in values if isinstance(values, list) else [values]:
-            held[value].append(row)
+            by_value[value].append(row)
     ordered = sorted(spec.options, key=lambda option: (option.order, option.key))
-    groups = [Group(one.name, one.color, held.pop(one.key, [])) for one in ordered]
-    rest = [Group(_WITHOUT if key is None else str(key), "", rows) for key, rows in held.items()]
+    groups = [Group(one.name, one.color, by_value.pop(one.key, [])) for one in ordered]
+    rest = [
+        Group(_WITHOUT if key is None else str(key), "", rows) for key, rows in by_value.items()
+    ]
     return [*rest, *groups] if rest else groups
 
 
@@ -68,10 +70,10 @@ def values(listed: Listing, row: Row, apart: str | None = None) -> Sequence[Cell
     ]
 
 
-def month_of(listed: Listing, view: ViewShape, chosen: str | None, today: date) -> date:
+def month_of(listed: Listing, view: ViewShape, month: str | None, today: date) -> date:
     """The first day of the month to show: the one asked for, else that of the newest record."""
     try:
-        return date.fromisoformat(f"{chosen}-01")
+        return date.fromisoformat(f"{month}-01")
     except ValueError:
         days = [day for row in listed.rows if (day := _day(row, view)) is not None]
         return (max(days) if days else today).replace(day=1)

@@ -63,7 +63,7 @@ _OF_SETS = {Comparison.IS: "has_any", Comparison.IS_NOT: "has_none", Comparison.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Selection:
     """The records that the URL asks for."""
 
     view: Id | None = None
@@ -94,17 +94,17 @@ class Asked:
 
     def body(self, fields: FieldSpecs) -> RecordQuery:
         """The query of the API that asks for the same. Raises ValidationError."""
-        asked: JsonObject = {"limit": PAGE, "includeArchived": self.archived}
+        query: JsonObject = {"limit": PAGE, "includeArchived": self.archived}
         if self.view is not None:
-            asked["viewId"] = str(self.view)
+            query["viewId"] = str(self.view)
         if self.search:
-            asked["search"] = self.search
+            query["search"] = self.search
         if self.sort:
             direction = "desc" if self.sort.startswith("-") else "asc"
-            asked["sorts"] = [{"field": self.sort.removeprefix("-"), "direction": direction}]
+            query["sorts"] = [{"field": self.sort.removeprefix("-"), "direction": direction}]
         if self.field and self.comparison:
-            asked["filter"] = self._filter(fields)
-        return body_of(RecordQuery, asked)
+            query["filter"] = self._filter(fields)
+        return body_of(RecordQuery, query)
 
     def _filter(self, fields: FieldSpecs) -> JsonObject:
         assert self.field is not None
@@ -149,7 +149,7 @@ async def listing(
     request: ApiRequest,
     database: DatabaseDetail,
     view: ViewShape | None,
-    asked: Asked,
+    selection: Selection,
     cursor: str | None,
     limit: int = PAGE,
 ) -> Listing:
@@ -159,27 +159,27 @@ async def listing(
     shown = {field.key for field in database.fields}
     fields = {key: spec for key, spec in schema.fields.items() if key in shown}
     columns = _columns(fields, view)
-    nothing = Listing(columns, [], None, fields)
+    empty = Listing(columns, [], None, fields)
     try:
-        body = asked.body(fields).model_copy(update={"cursor": cursor, "limit": limit})
+        body = selection.body(fields).model_copy(update={"cursor": cursor, "limit": limit})
         through = await through_its_view(work, actor, database.id, body)
-        found = await ask_records(work, actor, database.id, through, request.services.keys)
+        result = await ask_records(work, actor, database.id, through, request.services.keys)
     except ValidationError as refusal:
-        return replace(nothing, problem=refusal.message)
-    if found is None:
+        return replace(empty, problem=refusal.message)
+    if result is None:
         return replace(
-            nothing,
+            empty,
             problem="This takes longer than a page may. An index that shortens it is being built:"
             " try again in a minute, or ask for less.",
         )
-    return replace(nothing, rows=await _rows(request, found, columns), cursor=found.cursor)
+    return replace(empty, rows=await _rows(request, result, columns), cursor=result.cursor)
 
 
 async def _rows(
-    request: ApiRequest, found: QueryResult, columns: Sequence[FieldSpec]
+    request: ApiRequest, result: QueryResult, columns: Sequence[FieldSpec]
 ) -> Sequence[Row]:
-    legend = await legend_of(request.work, request.actor, found.records, columns)
-    return [Row(one, cells_of(one, columns, legend)) for one in found.records]
+    legend = await legend_of(request.work, request.actor, result.records, columns)
+    return [Row(one, cells_of(one, columns, legend)) for one in result.records]
 
 
 def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
@@ -197,10 +197,10 @@ def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
     return [fields[key] for key in ordered if key in fields]
 
 
-def equal_call(base: str, database_id: Id, asked: Asked, fields: FieldSpecs) -> str:
+def equal_call(base: str, database_id: Id, selection: Selection, fields: FieldSpecs) -> str:
     """The call of the API that asks for the same."""
     try:
-        body = asked.body(fields).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        body = selection.body(fields).model_dump(mode="json", by_alias=True, exclude_defaults=True)
     except ValidationError:
         body = {}
     path = queried(f"/v1/databases/{database_id}/records/query")

@@ -1,4 +1,4 @@
-"""The page of a database, and what is done there: new records, exports."""
+"""The page of a database; databases are made and removed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,8 +6,15 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.databases import arrangements
-from api.console.databases.listing import COMPARISONS, PAGE, Asked, Comparison, equal_call, listing
-from api.console.forms import Form, body_of, done, paged
+from api.console.databases.listing import (
+    COMPARISONS,
+    PAGE,
+    Comparison,
+    Selection,
+    equal_call,
+    listing,
+)
+from api.console.forms import Form, body_of, paged
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -21,12 +28,8 @@ from models.data.database_templates.queries import list_templates
 from models.data.database_templates.shapes import CreateFromTemplate
 from models.data.databases import queries
 from models.data.databases.commands.databases import create_database, delete_database
-from models.data.databases.shapes import CreateDatabase
-from models.data.record_exports import commands
-from models.data.record_exports.queries import export_detail
-from models.data.record_exports.shapes import CreateExport
+from models.data.databases.shapes import CreateDatabase, DatabaseDetail
 from models.data.views.rules.kinds import Placement, ViewKind
-from models.messages.jobs.rules import OPEN_JOB
 from runtime.errors import ConflictError
 
 router = Router(tags=["console"], refuse=refuse)
@@ -50,25 +53,18 @@ class NewDatabase(Form):
     template: str | None = None
 
 
-class Export(Form):
-    """The format of an export, and the view whose records it has."""
-
-    format: str = "csv"
-    view_id: str | None = None
-
-
 @router.post(_DATABASES, access=paged(_CREATE), errors=[ConflictError], documented=False)
 async def create(request: ApiRequest, body: NewDatabase) -> Response:
     """Create a database, empty or from a template, and lead to it."""
     work, actor = request.work, request.actor
     if body.template is None:
         empty = body_of(CreateDatabase, {"label": body.label or "Untitled"})
-        made = await create_database(work, actor, empty)
+        database = await create_database(work, actor, empty)
     else:
-        given = {"templateId": body.template, "label": body.label}
-        wanted = body_of(CreateFromTemplate, given)
-        made = await create_from_template(work, actor, wanted.template_id, wanted)
-    return see_other(f"/workspaces/{actor.workspace_id}/databases/{made.id}")
+        fields = {"templateId": body.template, "label": body.label}
+        copy = body_of(CreateFromTemplate, fields)
+        database = await create_from_template(work, actor, copy.template_id, copy)
+    return see_other(f"/workspaces/{actor.workspace_id}/databases/{database.id}")
 
 
 @router.get(f"{_DATABASES}/new", access=paged(_CREATE), documented=False)
@@ -99,7 +95,7 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
     archived: Flag = False,
 ) -> Response:
     """Look at the records of a database, as one of its views shows them."""
-    asked = Asked(
+    selection = Selection(
         view=view,
         search=search,
         sort=sort,
@@ -109,31 +105,41 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
         archived=archived,
     )
     database = await queries.get_database(request.work, request.actor, request.ids["databaseId"])
-    views = [one for one in database.views if one.placement is Placement.DATABASE]
-    shown = next((one for one in views if one.id == view), None)
-    asked = asked if shown is not None else replace(asked, view=None)
-    arranged = arrangements.is_arranged(shown)
-    limit = arrangements.MOST if arranged else PAGE
-    listed = await listing(request, database, shown, asked, cursor, limit)
+    return await _database_page(request, database, selection, cursor, month)
+
+
+async def _database_page(
+    request: ApiRequest,
+    database: DatabaseDetail,
+    selection: Selection,
+    cursor: str | None,
+    month: str | None,
+) -> Response:
+    views = [view for view in database.views if view.placement is Placement.DATABASE]
+    view = next(iter(view for view in views if view.id == selection.view), None)
+    selection = selection if view is not None else replace(selection, view=None)
+    is_arranged = arrangements.is_arranged(view)
+    limit = arrangements.MOST if is_arranged else PAGE
+    listed = await listing(request, database, view, selection, cursor, limit)
     shell = await shell_of(request)
-    first = arrangements.month_of(listed, shown, month, request.work.now.date()) if shown else None
+    today = request.work.now.date()
     return page(
         request,
         "database.html",
         shell,
         database=database,
         views=views,
-        view=shown,
-        body=_TEMPLATES[shown.kind] if shown and arranged else "grid.html",
+        view=view,
+        body=_TEMPLATES[view.kind] if view and is_arranged else "grid.html",
         arrangements=arrangements,
-        month=first,
-        asked=asked,
+        month=arrangements.month_of(listed, view, month, today) if view else None,
+        selection=selection,
         cursor=cursor,
         listed=listed,
         comparisons=COMPARISONS,
-        fields=[("", "Any field"), *((one.key, one.label) for one in listed.fields.values())],
-        may_write=request.placement is not None and shell.may("records:write"),
-        call=equal_call(shell.base, database.id, asked, listed.fields),
+        fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
+        may_write=shell.may("records:write"),
+        call=equal_call(shell.base, database.id, selection, listed.fields),
     )
 
 
@@ -142,53 +148,3 @@ async def delete(request: ApiRequest) -> Response:
     """Put a database into the trash."""
     await delete_database(request.work, request.actor, request.ids["databaseId"])
     return see_other(f"/workspaces/{request.workspace_id}/items")
-
-
-@router.post(
-    f"{_DATABASE}/export",
-    access=paged(
-        Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, idempotent=True)
-    ),
-    documented=False,
-)
-async def export(request: ApiRequest, body: Export) -> Response:
-    """Begin an export, and lead to where its file will be."""
-    wanted = body_of(CreateExport, {"format": body.format, "viewId": body.view_id})
-    export_id = request.new_id
-    await commands.accept_export(
-        request.work, request.actor, request.ids["databaseId"], export_id, wanted
-    )
-    return see_other(f"/workspaces/{request.workspace_id}/exports/{export_id}")
-
-
-@router.get(
-    "/workspaces/{workspaceId}/exports/{exportId}",
-    access=paged(Access(scopes=[Scope.RECORDS_READ])),
-    documented=False,
-)
-async def get_export(request: ApiRequest) -> Response:
-    """Follow an export, and fetch its file."""
-    keys, export_id = request.services.keys, request.ids["exportId"]
-    made = await export_detail(request.work, request.actor, export_id, keys)
-    shell = await shell_of(request)
-    path = f"/v1/workspaces/{request.workspace_id}/exports/{export_id}"
-    return page(
-        request,
-        "export.html",
-        shell,
-        export=made,
-        going=made.status in OPEN_JOB,
-        call=curl(shell.base, "GET", path),
-    )
-
-
-@router.post(
-    "/workspaces/{workspaceId}/exports/{exportId}/cancel",
-    access=paged(Access(scopes=[Scope.RECORDS_READ])),
-    documented=False,
-)
-async def cancel_export(request: ApiRequest) -> Response:
-    """Cancel an export."""
-    await commands.cancel_export(request.work, request.actor, request.ids["exportId"])
-    path = f"/workspaces/{request.workspace_id}/exports/{request.ids['exportId']}"
-    return done(request, "The export is cancelled.", path)

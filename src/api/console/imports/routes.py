@@ -72,7 +72,7 @@ async def start(request: ApiRequest, body: Import) -> Response:
     """Begin an import, and lead to where it is followed."""
     if body.content is None and body.text is None:
         raise ValidationError.at("text", "Choose a file, or paste the rows of a table.")
-    given = {
+    fields = {
         "kind": "inline",
         "label": body.label or "Imported rows",
         "format": body.format,
@@ -80,8 +80,8 @@ async def start(request: ApiRequest, body: Import) -> Response:
         "text": body.text if body.content is None else None,
         "targetDatabaseId": body.database,
     }
-    wanted = body_of(ImportSpreadsheet, given)
-    import_id = await accept_import(request.work, request.actor, request.new_id, wanted)
+    content = body_of(ImportSpreadsheet, fields)
+    import_id = await accept_import(request.work, request.actor, request.new_id, content)
     return see_other(f"/workspaces/{request.workspace_id}/imports/{import_id}")
 
 
@@ -89,16 +89,16 @@ async def start(request: ApiRequest, body: Import) -> Response:
 async def get_import(request: ApiRequest) -> Response:
     """Follow an import."""
     import_id = request.ids["importId"]
-    made = await queries.get_import(request.work, request.actor, import_id)
+    detail = await queries.get_import(request.work, request.actor, import_id)
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
     return page(
         request,
         "import.html",
         shell,
-        made=made,
-        going=made.status in OPEN_RUN,
-        undoable=made.status is DataSourceRunStatus.SUCCEEDED and made.reverted_at is None,
+        detail=detail,
+        going=detail.status in OPEN_RUN,
+        undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
         call=curl(shell.base, "GET", path),
     )
 

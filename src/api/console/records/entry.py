@@ -40,7 +40,8 @@ class Entry:
     spec: FieldSpec
     control: str
     text: str = ""
-    chosen: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
+    """The keys of the options that are ticked."""
     problem: str = ""
 
     @property
@@ -66,8 +67,8 @@ def entry_of(spec: FieldSpec, record: RecordDetail | None) -> Entry:
     value = _known_value(spec, record)
     control = _control(spec)
     if control in {"choice", "choices"}:
-        chosen = value if isinstance(value, list) else [] if value is None else [value]
-        return Entry(spec, control, chosen=frozenset(map(str, chosen)))
+        keys = value if isinstance(value, list) else [] if value is None else [value]
+        return Entry(spec, control, options=frozenset(map(str, keys)))
     if control == "check":
         return Entry(spec, control, "yes" if value is True else "no" if value is False else "")
     return Entry(spec, control, "" if value is None else as_text(spec, value))
@@ -141,8 +142,8 @@ def retyped(entry: Entry, fields: Mapping[str, Any], problems: Mapping[str, str]
     text = _typed_text(entry.spec, fields)
     problem = problems.get(entry.spec.label) or problems.get(f"data.{entry.spec.key}", "")
     if entry.control in {"choice", "choices"}:
-        chosen = [text] if isinstance(text, str) else text or []
-        return Entry(entry.spec, entry.control, chosen=frozenset(chosen), problem=problem)
+        keys = [text] if isinstance(text, str) else text or []
+        return Entry(entry.spec, entry.control, options=frozenset(keys), problem=problem)
     return Entry(entry.spec, entry.control, str(text or ""), problem=problem)
 
 
