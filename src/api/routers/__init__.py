@@ -14,6 +14,7 @@ from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
 from api.console.sign_in import routes as sign_in
+from api.console.sources import routes as console_sources
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -94,6 +95,7 @@ ROUTERS: Sequence[Router] = (
     console_records.router,
     console_editing.router,
     console_imports.router,
+    console_sources.router,
     console_automations.router,
     console_runs.router,
     console_run_actions.router,
