@@ -7,6 +7,7 @@ from api.console.automations import routes as console_automations
 from api.console.home import routes as console_home
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
+from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.kernel.routing import Router
 from api.routers import service
@@ -81,6 +82,7 @@ ROUTERS: Sequence[Router] = (
     service.router,
     console_files.router,
     sign_in.router,
+    console_provider.router,
     console_home.router,
     console_automations.router,
     console_runs.router,
