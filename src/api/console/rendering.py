@@ -23,7 +23,7 @@ HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Vary": "HX-Request-Type",
+    "Vary": "Accept, HX-Request-Type",
 }
 
 

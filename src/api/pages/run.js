@@ -51,8 +51,14 @@ function show() {
   showLegend();
 }
 
+/** What a person can do with the run may have changed, which the server knows. */
+const tellChanged = () => document.body.dispatchEvent(new Event("changed"));
+
 function take(found, first) {
   shown = found;
+  if (!first || OPEN.includes(found.run.status) || at("status").dataset.status !== found.run.status) {
+    tellChanged();
+  }
   known = new Map(found.nodes.map((node) => [node.nodeId, node]));
   if (first) {
     drawing.draw(found.graph);
@@ -72,8 +78,7 @@ function heard(data) {
   const { waitingForWorkerSince } = metadata;
   Object.assign(shown.run.metadata, { waiting, waitingForWorkerSince });
   for (const node of data.nodes) known.set(node.nodeId, node);
-  // What a person can do with it may have changed, which the server knows.
-  if (told !== `${run.status} ${JSON.stringify(waiting)}`) document.body.dispatchEvent(new Event("changed"));
+  if (told !== `${run.status} ${JSON.stringify(waiting)}`) tellChanged();
   show();
   const news = chosen === null
     ? JSON.stringify(shown.run) !== before

@@ -13,6 +13,7 @@ from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
+from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.console.sources import routes as console_sources
 from api.kernel.routing import Router
@@ -88,6 +89,7 @@ ROUTERS: Sequence[Router] = (
     service.router,
     console_files.router,
     sign_in.router,
+    console_provider.router,
     console_home.router,
     console_items.router,
     console_databases.router,

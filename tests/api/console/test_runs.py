@@ -97,7 +97,7 @@ async def test_a_run_is_cancelled_and_run_again_by_forms(
     assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{run['id']}")
     assert await status_of(client, run) == "cancelled"
     page = await owner.get(f"/runs/{run['id']}")
-    fields = {"from": "start", "version": "original", "idempotencyKey": form_key(page)}
+    fields: Any = {"from": "start", "version": "original", "idempotencyKey": form_key(page)}
     again = [
         await owner.send_form(action(made, run, "retry"), page=f"/runs/{run['id']}", **fields)
         for _ in range(2)  # pressed twice
@@ -164,8 +164,8 @@ async def test_an_automation_is_published_enabled_and_disabled(
     )
     assert (answer.status_code, answer.headers["location"]) == (303, page_of(made))
     for enabled in (True, False):
-        fields = {"enabled": str(enabled).lower()}
-        await owner.send_form(f"{page_of(made)}/enable", page=page_of(made), **fields)
+        word = str(enabled).lower()
+        await owner.send_form(f"{page_of(made)}/enable", page=page_of(made), enabled=word)
         found = read(await client.get(path_of(made)))
         assert found["enabled"] is enabled
         assert found["publishedVersionId"] == made["draftVersionId"]

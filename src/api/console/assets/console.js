@@ -86,20 +86,28 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+/** Whether somebody has written something into a field. */
+const isWritten = (field) => (field.type === "checkbox"
+  ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+const FIELDS = "input:not([type=hidden]), textarea";
+
 /** Whether a refresh would disturb: nobody looks, or somebody is about to do something there. */
 const busy = (part) => document.hidden
   || document.querySelector("dialog[open], [popover]:popover-open") !== null
-  || part.contains(document.activeElement?.closest("form"));
+  || [...part.querySelectorAll(FIELDS)].some((field) => isWritten(field) || field === document.activeElement);
 
 document.addEventListener("htmx:before:request", (event) => {
   const part = event.target;
   if (part.dataset?.refresh !== undefined && busy(part)) event.preventDefault();
 });
 
-// A dialog has done what it is for once its form was taken.
+// A form that was taken has done what it is for, and so has the dialog around it.
 document.addEventListener("htmx:after:request", (event) => {
-  const dialog = event.target.closest?.("dialog");
-  if (dialog && event.detail?.ctx?.response?.status < 400) dialog.close();
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
+  if (!(event.detail?.ctx?.response?.raw?.ok)) return;
+  form.reset();
+  form.closest("dialog")?.close();
 });
 
 // Messages of success go by themselves; what went wrong stays until it is dismissed.

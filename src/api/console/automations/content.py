@@ -73,17 +73,17 @@ class AutomationContent:
 async def content_of(request: ApiRequest, base: str) -> AutomationContent:
     """Everything that the page of one automation shows. Raises NotFoundError."""
     work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
-    found = await queries.detail(work, actor, request.services.keys, automation_id)
+    automation = await queries.detail(work, actor, request.services.keys, automation_id)
     page = request.page("automation_versions", _VERSIONS, None, automation_id)
     versions = await queries.list_versions(work, actor, automation_id, page)
     return AutomationContent(
-        automation=found,
-        graph=None if found.graph is None else RunGraph.model_validate(found.graph),
-        example=_example(found),
+        automation=automation,
+        graph=None if automation.graph is None else RunGraph.model_validate(automation.graph),
+        example=_example(automation),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,
         runs=await listing(request, Filters(automation_id=automation_id), _RUNS),
-        calls=_calls(found, base),
+        calls=_calls(automation, base),
     )
 
 

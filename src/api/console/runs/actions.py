@@ -46,13 +46,13 @@ class Decide(Form):
 
     def answers(self) -> JsonObject | None:
         """The answers by question, as the kind of each wants them. Raises ValidationError."""
-        given: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         for name, text in (self.model_extra or {}).items():
             word, kind, key = (*name.split(".", 2), "", "")[:3]
             if f"{word}." != ANSWER or not key:
                 raise ValidationError.at(name[:100], "This form has no such field.")
-            given[key] = _answer(name, kind, text)
-        return given or None
+            answers[key] = _answer(name, kind, text)
+        return answers or None
 
 
 def _answer(name: str, kind: str, text: str) -> object:
@@ -91,7 +91,7 @@ async def retry_run(request: ApiRequest, body: Retry) -> Response:
 async def decide(request: ApiRequest, body: Decide) -> Response:
     """Decide an approval."""
     ids = request.ids
-    wanted = ResumeNode(
+    response = ResumeNode(
         decision=body.decision,
         comment=body.comment,
         data=body.answers(),
@@ -103,7 +103,7 @@ async def decide(request: ApiRequest, body: Decide) -> Response:
         ids["automationId"],
         ids["runId"],
         request.path_params["node"],
-        wanted,
+        response,
     )
     word = "Approved" if body.decision == "approved" else "Rejected"
     return done(request, f"{word}. The run goes on.", local_path(body.next))

@@ -123,13 +123,15 @@ def seconds_of(run: AutomationRunShape, now: datetime) -> float | None:
     return ((run.completed_at or now) - run.started_at).total_seconds()
 
 
-async def automation_choices(request: ApiRequest, chosen: Id | None) -> list[tuple[str, str]]:
-    """Automations to filter by, the chosen one among them."""
+async def automation_choices(
+    request: ApiRequest, automation_id: Id | None
+) -> list[tuple[str, str]]:
+    """Automations to filter by, the one that is chosen among them."""
     page = request.page("console automations", _MOST_CHOICES, None)
     listed = await automations.list_automations(request.work, request.actor, page)
     choices = {str(one.id): one.label for one in listed.automations}
-    if chosen is not None and str(chosen) not in choices:
-        labels = await automations.labels_of(request.work, request.actor, [chosen])
+    if automation_id is not None and str(automation_id) not in choices:
+        labels = await automations.labels_of(request.work, request.actor, [automation_id])
         choices |= {str(key): label for key, label in labels.items()}
     return [("", "Any automation"), *choices.items()]
 

@@ -18,6 +18,7 @@ from api.console.runs.listing import (
     listing,
 )
 from api.console.shell import shell_of
+from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
 from api.routers.automation import automation_runs, automations, run_pages
 from models.automation.automation_runs.queries import load_run
@@ -46,7 +47,7 @@ async def get_runs(  # the filters of a list
     filters = Filters(status=status, source=source, automation_id=automation_id, period=period)
     listed = await listing(request, filters, PAGE, cursor)
     shell = await shell_of(request)
-    return page(
+    answer = page(
         request,
         "runs.html",
         shell,
@@ -59,6 +60,9 @@ async def get_runs(  # the filters of a list
         automations=await automation_choices(request, automation_id),
         call=equal_call(request, shell.base, filters),
     )
+    # The address of a form has its empty fields, too.
+    answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
+    return answer
 
 
 @router.get("/runs/{runId}", access=paged(run_pages.READ), documented=False)

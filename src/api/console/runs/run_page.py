@@ -63,19 +63,19 @@ class RunContent:
 
 async def content_of(request: ApiRequest, base: str) -> RunContent:
     """Everything that the page shows. Raises NotFoundError."""
-    found = await overview(request.work, request.actor, request.ids["runId"])
-    add_links(request.services.settings, found.run)
+    shown_run = await overview(request.work, request.actor, request.ids["runId"])
+    add_links(request.services.settings, shown_run.run)
     approvals: Sequence[PendingApproval] = ()
-    if found.run.status in OPEN_RUN:
+    if shown_run.run.status in OPEN_RUN:
         approvals = await pending_approvals(
-            request.work, request.actor, _MOST_APPROVALS, found.run.id
+            request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
         )
     return RunContent(
-        overview=found,
-        seconds=seconds_of(found.run, request.work.now),
+        overview=shown_run,
+        seconds=seconds_of(shown_run.run, request.work.now),
         may_act=_may_act(request),
         approvals=approvals,
-        calls=_calls(found, base),
+        calls=_calls(shown_run, base),
     )
 
 

@@ -6,6 +6,8 @@ from api.console.refusals import refuse
 from api.console.rendering import bare, page, see_other
 from api.console.shell import home_of, local_path, shell_of
 from api.console.sign_in.cookies import begun, ended, is_signed_in
+from api.console.sign_in.provider import START
+from api.console.words import queried
 from api.kernel.routing import Access, ApiRequest, Router
 from models.people.browser_sessions import commands, queries
 from models.people.browser_sessions.rules import LIFETIME, LINK_LIFETIME
@@ -31,7 +33,14 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
     if await is_signed_in(request):
         return see_other(local_path(next))
     minutes = round(LINK_LIFETIME.total_seconds() / 60)
-    return bare("sign_in.html", provider=None, command="workspace sign-in", minutes=minutes)
+    provider = request.services.provider
+    return bare(
+        "sign_in.html",
+        provider=None if provider is None else queried(START, next=local_path(next)),
+        host=None if provider is None else provider.host,
+        command="workspace sign-in",
+        minutes=minutes,
+    )
 
 
 @router.get(LINK, access=_OPEN, documented=False)

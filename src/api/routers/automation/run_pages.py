@@ -1,4 +1,4 @@
-"""What the page of a run reads: all of it at first, what changes, and the files of pages."""
+"""The reads of the page of a run: all of it at first, the changes, and the files of pages."""
 
 from starlette.responses import Response
 

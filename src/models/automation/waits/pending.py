@@ -51,7 +51,7 @@ async def pending_approvals(
 ) -> list[PendingApproval]:
     """The approvals that ask the actor, the oldest first.
 
-    Of one run also those that the actor may decide as an editor. The command that takes the
+    Of one run also the approvals that the actor may decide as an editor. The command that takes the
     decision has the last word.
     """
     mine = _asks(actor)
