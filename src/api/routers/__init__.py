@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from api.console import files as console_files
 from api.console.home import routes as console_home
 from api.console.sign_in import routes as sign_in
+from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -79,6 +80,7 @@ ROUTERS: Sequence[Router] = (
     console_files.router,
     sign_in.router,
     console_home.router,
+    *WORKSPACE_PAGES,
     me.router,
     release_notices.router,
     oauth_clients.router,
