@@ -16,12 +16,19 @@ HOSTILE = "<img src=x onerror=alert(1)>'\"{{7*7}}"
 """A name that is markup, ends an attribute and is a template."""
 INERT = "&lt;img src=x onerror=alert(1)&gt;&#39;&#34;{{7*7}}"
 
+_NEXT = re.compile(r'href="([^"]+)" rel="next"')
 _COMMAND = re.compile(r'<code class="command" data-copy>(.*?)</code>', re.DOTALL)
 
 
 def settings_of(space: Space, *parts: object) -> str:
     """The path of a page of the settings."""
     return "/".join((space.path.removeprefix("/v1"), "settings", *map(str, parts)))
+
+
+def next_of(page: httpx2.Response) -> str | None:
+    """The address of the next page of a list, if there is one."""
+    found = _NEXT.search(page.text)
+    return None if found is None else unescape(found[1])
 
 
 def commands_of(page: httpx2.Response) -> list[str]:

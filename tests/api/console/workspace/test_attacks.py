@@ -105,6 +105,14 @@ SAME = {
     "get_invitations": "list_invitations",
     "invite": "create_invitation",
     "revoke_invitation_by_form": "revoke_invitation",
+    "get_api_keys": "list_api_keys",
+    "get_new_api_key": "create_api_key",
+    "create_api_key_by_form": "create_api_key",
+    "revoke_api_key_by_form": "revoke_api_key",
+    "get_request_logs": "list_request_logs",
+    "get_secrets": "list_secrets",
+    "put_secret_by_form": "put_secret",
+    "delete_secret_by_form": "delete_secret",
 }
 """The operation whose rules a page has."""
 
