@@ -85,7 +85,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an API key, and show its secret this once."""
 
     async def create() -> IssuedApiKey:
-        wanted = read_as(
+        key = read_as(
             CreateApiKey,
             {
                 "name": body.texts.get("name", ""),
@@ -93,7 +93,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
                 "expiresAt": _expiry(request, body.texts.get("lifetime", "")),
             },
         )
-        return await commands.create_key(request.work, request.actor, request.services.keys, wanted)
+        return await commands.create_key(request.work, request.actor, request.services.keys, key)
 
     outcome = await attempt(request, create)
     if isinstance(outcome, PlatformError):
@@ -124,15 +124,15 @@ def _expiry(request: ApiRequest, lifetime: str) -> str | None:
 
 
 async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Response:
-    held = request.actor.scopes
+    scopes = request.actor.scopes
     return await settings_page(
         request,
         "settings_new_api_key.html",
         "api-keys",
         entered=entered,
         areas=areas(),
-        held=held,
-        chosen=preset_scopes(preset, held),
+        held=scopes,
+        chosen=preset_scopes(preset, scopes),
         preset=None if entered.refusal else preset,
         presets=PRESETS,
         lifetimes=LIFETIMES,

@@ -67,14 +67,14 @@ def areas() -> Sequence[tuple[str, Sequence[Noun]]]:
     ]
 
 
-def preset_scopes(preset: Preset, held: frozenset[Scope]) -> frozenset[Scope]:
+def preset_scopes(preset: Preset, own: frozenset[Scope]) -> frozenset[Scope]:
     """The scopes of a set that a person has."""
     match preset:
         case Preset.NONE:
             return frozenset()
         case Preset.READ:
-            return frozenset(scope for scope in held if scope.endswith(":read"))
+            return frozenset(scope for scope in own if scope.endswith(":read"))
         case Preset.RUN:
-            return held & _RUN
+            return own & _RUN
         case Preset.ALL:
-            return held
+            return own
