@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from api.console.workspace import (
     api_keys,
+    deliveries,
     general,
     invitations,
     members,
     request_logs,
     secrets,
+    webhooks,
 )
 from api.kernel.routing import Router
 
@@ -19,4 +21,6 @@ ROUTERS: Sequence[Router] = (
     api_keys.router,
     request_logs.router,
     secrets.router,
+    webhooks.router,
+    deliveries.router,
 )

@@ -113,6 +113,18 @@ SAME = {
     "get_secrets": "list_secrets",
     "put_secret_by_form": "put_secret",
     "delete_secret_by_form": "delete_secret",
+    "get_webhook_endpoints": "list_webhook_endpoints",
+    "get_new_webhook_endpoint": "create_webhook_endpoint",
+    "create_webhook_endpoint_by_form": "create_webhook_endpoint",
+    "get_webhook_endpoint_form": "update_webhook_endpoint",
+    "change_webhook_endpoint": "update_webhook_endpoint",
+    "enable_webhook_endpoint": "update_webhook_endpoint",
+    "disable_webhook_endpoint": "update_webhook_endpoint",
+    "rotate_webhook_secret": "rotate_webhook_endpoint_secret",
+    "delete_webhook_endpoint_by_form": "delete_webhook_endpoint",
+    "get_webhook_endpoint_page": "list_webhook_deliveries",
+    "test_webhook_endpoint_by_form": "test_webhook_endpoint",
+    "redeliver_by_form": "redeliver_webhook",
 }
 """The operation whose rules a page has."""
 
