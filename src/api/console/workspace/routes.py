@@ -8,6 +8,8 @@ from api.console.workspace import (
     general,
     invitations,
     members,
+    notifications,
+    preferences,
     request_logs,
     secrets,
     webhooks,
@@ -23,4 +25,6 @@ ROUTERS: Sequence[Router] = (
     secrets.router,
     webhooks.router,
     deliveries.router,
+    notifications.router,
+    preferences.router,
 )

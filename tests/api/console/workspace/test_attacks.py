@@ -125,6 +125,8 @@ SAME = {
     "get_webhook_endpoint_page": "list_webhook_deliveries",
     "test_webhook_endpoint_by_form": "test_webhook_endpoint",
     "redeliver_by_form": "redeliver_webhook",
+    "get_notifications": "list_notifications",
+    "mark_read_by_form": "mark_notifications_read",
 }
 """The operation whose rules a page has."""
 
