@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 from api.console.workspace import (
     api_keys,
+    audit,
     deliveries,
     general,
     invitations,
     members,
+    model,
     notifications,
     preferences,
     request_logs,
     secrets,
+    usage,
     webhooks,
 )
 from api.kernel.routing import Router
@@ -20,11 +23,14 @@ ROUTERS: Sequence[Router] = (
     general.router,
     members.router,
     invitations.router,
+    usage.router,
+    audit.router,
     api_keys.router,
     request_logs.router,
     secrets.router,
     webhooks.router,
     deliveries.router,
+    model.router,
     notifications.router,
     preferences.router,
 )

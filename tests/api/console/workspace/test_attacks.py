@@ -127,6 +127,17 @@ SAME = {
     "redeliver_by_form": "redeliver_webhook",
     "get_notifications": "list_notifications",
     "mark_read_by_form": "mark_notifications_read",
+    "get_usage_page": "get_workspace_usage",
+    "change_plan_by_form": "change_workspace_plan",
+    "get_audit_log": "list_workspace_audit_log",
+    "get_model_form": "get_model_settings",
+    "put_model_by_form": "put_model_settings",
+    "get_system_page": "get_system_state",
+    "get_experiments": "list_experiments",
+    "get_experiment_page": "get_experiment",
+    "change_experiment_status": "update_experiment",
+    "get_release_notices": "list_release_notices",
+    "publish_release_notice_by_form": "publish_release_notice",
 }
 """The operation whose rules a page has."""
 
