@@ -1,5 +1,6 @@
 """The settings of a workspace as a person without scripts uses them."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from html import unescape
@@ -7,6 +8,7 @@ from html import unescape
 import httpx2
 
 from models.core.access.rules import Role
+from models.people.experiments.shapes import CreateExperiment
 from tests.support.spaces import Space
 from tests.support.visitor import Visitor
 
@@ -41,6 +43,16 @@ def assert_inert(page: httpx2.Response) -> None:
     assert page.status_code == 200, page.text
     assert INERT in page.text
     assert "<img" not in page.text
+
+
+def a_draft(name: str, flag: str) -> CreateExperiment:
+    """An experiment that has not begun."""
+    variants = [
+        {"id": "control", "label": "As it is", "split": 50},
+        {"id": "short", "label": name, "split": 50},
+    ]
+    body = {"name": name, "targetType": "flag", "flagKey": flag, "variants": variants}
+    return CreateExperiment.model_validate_json(json.dumps(body))
 
 
 async def posted(
