@@ -86,6 +86,6 @@ def _sent_fields(request: ApiRequest) -> Mapping[str, str]:
 
 
 def _back(request: ApiRequest) -> str:
-    """The page that the form was on: the path of an action is that of its page and a verb."""
-    parent = request.url.path.rpartition("/")[0]
-    return parent if request.method == "POST" and parent.count("/") > 1 else "/"
+    """The page that the form was on."""
+    page: str | None = request.scope.get("page_of_form")
+    return page or "/"

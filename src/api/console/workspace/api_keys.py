@@ -137,4 +137,5 @@ async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Respon
         presets=PRESETS,
         lifetimes=LIFETIMES,
         usual=_USUAL,
+        every=len(Scope),
     )

@@ -1,6 +1,7 @@
 """Attacks on every page and form of the workspace: what a list of routes finds, none escapes."""
 
 import re
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -34,10 +35,8 @@ def test_every_route_is_a_page_for_a_session() -> None:
 
 
 @pytest.mark.parametrize("route", FORMS, ids=lambda route: route.operation.name)
-async def test_a_form_of_another_site_is_refused(
-    route: object, owner: Visitor, space: Space
-) -> None:
-    path = path_in(space, route.path)  # type: ignore[attr-defined]
+async def test_a_form_of_another_site_is_refused(route: Any, owner: Visitor, space: Space) -> None:
+    path = path_in(space, route.path)
     token = await owner.token(settings_of(space))
     answer = await owner.post(
         path, data={"csrfToken": token}, headers={"Sec-Fetch-Site": "cross-site"}
@@ -49,9 +48,9 @@ async def test_a_form_of_another_site_is_refused(
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation.name)
 async def test_a_stranger_finds_nothing(
-    route: object, stranger: Visitor, space: Space, foreign: Space
+    route: Any, stranger: Visitor, space: Space, foreign: Space
 ) -> None:
-    path = path_in(space, route.path)  # type: ignore[attr-defined]
+    path = path_in(space, route.path)
     if "/workspaces/" not in path:
         return
     if route in PAGES:
@@ -157,3 +156,18 @@ def test_pages_ask_for_the_scopes_of_their_operations() -> None:
         assert [scope.value for scope in access.scopes] == wanted["scopes"], name
         assert access.resource == wanted["resource"], name
         assert access.platform_admin == wanted["platformAdmin"], name
+
+
+@pytest.mark.parametrize("route", FORMS, ids=lambda route: route.operation.name)
+async def test_a_refused_form_leads_back_to_a_page(
+    route: Any, owner: Visitor, space: Space
+) -> None:
+    path = path_in(space, route.path)
+    answer = await owner.post(path, data={"csrfToken": "x"})
+    (back,) = re.findall(r'<a class="button[^"]*" href="([^"]+)">Back', answer.text) or ["/"]
+    target = back.split("/")
+    assert target == path.split("/")[: len(target)]
+    assert len(target) > 3 or path.startswith("/invitations/")
+    if not re.search(r"[0-9a-f-]{36}", back.replace(str(space.id), "")):
+        wanted = 403 if route.operation.access.platform_admin else 200
+        assert (await owner.get(back)).status_code == wanted, (path, back)
