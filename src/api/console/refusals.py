@@ -22,6 +22,7 @@ _TITLES: Mapping[int, str] = {
     503: "Not now",
 }
 _MOST_SHOWN = 64 * 1024
+_SECRET = "secret"  # noqa: S105  # how the names of fields begin whose text is not shown again
 
 
 def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
@@ -81,10 +82,10 @@ def _sent_fields(request: ApiRequest) -> Mapping[str, str]:
     if form is None or not form.body.raw or len(form.body.raw) > _MOST_SHOWN:
         return {}
     fields: Mapping[str, str] = json.loads(form.body.raw)
-    return fields
+    return {name: "" if name.startswith(_SECRET) else text for name, text in fields.items()}
 
 
 def _back(request: ApiRequest) -> str:
-    """The page that the form was on: the path of an action is that of its page and a verb."""
-    parent = request.url.path.rpartition("/")[0]
-    return parent if request.method == "POST" and parent.count("/") > 1 else "/"
+    """The page that the form was on."""
+    page: str | None = request.scope.get("page_of_form")
+    return page or "/"

@@ -3,7 +3,6 @@
 For a request by htmx that replaces a part of a page, the block `live` of the template is enough.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,19 +11,10 @@ from starlette.responses import Response
 from api.console import words
 from api.console.files import address
 from api.console.shell import Shell
+from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.request import ApiRequest
 
 _HERE = Path(__file__).parent
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
-    " img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": _POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-    "Vary": "Accept, HX-Request-Type",
-}
 
 
 def _environment() -> Environment:
@@ -61,19 +51,19 @@ def page(request: ApiRequest, template: str, shell: Shell, **context: object) ->
         content = "".join(found.blocks["live"](found.new_context(values)))
     else:
         content = found.render(values)
-    return Response(content, headers=HEADERS, media_type="text/html")
+    return Response(content, headers=PAGE_HEADERS, media_type="text/html")
 
 
 def bare(template: str, status: int = 200, **context: object) -> Response:
     """A page for a person who is not known: without navigation."""
     content = _TEMPLATES.get_template(template).render(context)
-    return Response(content, status, headers=HEADERS, media_type="text/html")
+    return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
 
 
 def toast(message: str, kind: str, status: int = 200) -> Response:
     """A message that htmx adds to the page which asked; what was typed there stays."""
     content = _TEMPLATES.get_template("toast.html").render(message=message, kind=kind)
-    answer = Response(content, status, headers=HEADERS, media_type="text/html")
+    answer = Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
     answer.headers["HX-Retarget"] = "#toasts"
     answer.headers["HX-Reswap"] = "beforeend"
     if kind == "success":

@@ -9,6 +9,7 @@ from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
 from models.core.access.rules import Scope
 from models.core.base import Id
+from models.messages.notifications.queries import count_unread
 from models.people.users.queries import display_name
 from models.people.workspaces.queries import list_workspaces
 from models.people.workspaces.shapes import WorkspaceEntry
@@ -19,6 +20,7 @@ _FIRST = (
     '{"label": "Hello", "enabled": true, "graph": {"edges": [], "nodes": [{"id": "greet",'
     ' "kind": "transform", "config": {"output": {"text": "Hello!"}}}]}}'
 )
+_MOST_COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Shell:
     """The token that forms of this session carry."""
     base: str
     """The address of the API."""
+    unread: int
+    """Notifications that wait in this workspace, up to a hundred."""
 
     def may(self, scope: str) -> bool:
         """True when the person may use a scope in this workspace."""
@@ -64,7 +68,12 @@ async def shell_of(request: ApiRequest) -> Shell:
         scopes=frozenset() if here is None else request.actor.scopes,
         token=session_token(request.services.keys, request.cookie),
         base=api_base(request),
+        unread=0 if here is None else await _unread(request, here.workspace.id),
     )
+
+
+async def _unread(request: ApiRequest, workspace_id: Id) -> int:
+    return await count_unread(request.work, request.principal.user_id, workspace_id, _MOST_COUNTED)
 
 
 def api_base(request: ApiRequest) -> str:

@@ -5,7 +5,7 @@ something is sent by a form of the same origin with a token that is bound to the
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlsplit
@@ -24,6 +24,17 @@ KEY_FIELD = "idempotencyKey"
 _MOST_FIELDS = 100
 _MOST_COOKIES = 8192
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+    " img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Vary": "Accept, HX-Request-Type",
+}
+"""The headers of a page, also of one that is answered again."""
 
 
 class ForeignFormError(DeniedError):

@@ -102,10 +102,25 @@ class Dispatch:
         """The page of a request that accepts one: to all others its path is like any other."""
         if not takes_html(scope):
             return None
-        found = self.find_page(scope["method"], scope["path"])
+        found = self._well_named_page(scope["method"], scope["path"])
+        if found is not None and not found[0].reads:
+            scope["page_of_form"] = self._page_of_form(scope["path"])
+        return found
+
+    def _well_named_page(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        found = self.find_page(method, path)
         if found is None or any(parse_id(found[1][name]) is None for name in found[0].ids):
             return None
         return found
+
+    def _page_of_form(self, path: str) -> str | None:
+        """The page at the path of a form, or else the nearest above it."""
+        while path.count("/") > 1:
+            found = self._well_named_page("GET", path)
+            if found is not None and found[0].access.credential == "browser":
+                return path
+            path = path.rpartition("/")[0]
+        return None
 
     def _refusing(self, refusal: NotFoundError | UnknownMethodError, scope: Scope) -> Operation:
         """An operation that refuses once its caller is known; a public path has none to know."""

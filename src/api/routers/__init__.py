@@ -16,6 +16,7 @@ from api.console.runs import routes as console_runs
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.console.sources import routes as console_sources
+from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -101,6 +102,7 @@ ROUTERS: Sequence[Router] = (
     console_automations.router,
     console_runs.router,
     console_run_actions.router,
+    *WORKSPACE_PAGES,
     me.router,
     release_notices.router,
     oauth_clients.router,

@@ -72,14 +72,14 @@ document.addEventListener("click", async (event) => {
     setTimeout(() => { copy.textContent = "Copy"; }, 1500);
   }
   // A menu closes when somebody clicks beside it.
-  for (const menu of document.querySelectorAll("details.switcher[open]")) {
+  for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
-    for (const menu of document.querySelectorAll("details.switcher[open]")) {
+    for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
       menu.open = false;
       menu.querySelector("summary").focus();
     }
