@@ -32,7 +32,7 @@ PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Vary": "HX-Request-Type",
+    "Vary": "Accept, HX-Request-Type",
 }
 """The headers of a page, also of one that is answered again."""
 
