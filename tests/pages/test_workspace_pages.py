@@ -173,11 +173,11 @@ async def test_a_question_is_closed_by_escape(
     await page.until("document.querySelector('.confirm[open]') === null")
     assert await page.evaluate("document.activeElement.textContent") == "Revoke"
     await page.open(f"{at}/webhooks/{names['ENDPOINT']}")
-    await page.click(".facts .confirm summary")
+    await page.click(".fact-list .confirm summary")
     await page.click(".payload summary")
     await page.screenshot(screens / "settings-webhook-open.png")
     await page.show(width=360, height=740)
-    await page.evaluate("document.querySelector('.facts').scrollIntoView()")
+    await page.evaluate("document.querySelector('.fact-list').scrollIntoView()")
     await page.screenshot(screens / "settings-webhook-open-narrow.png")
 
 

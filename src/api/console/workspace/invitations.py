@@ -68,7 +68,9 @@ async def revoke_invitation_by_form(request: ApiRequest) -> Response:
 @router.get(ANSWER, access=reads(), documented=False)
 async def get_invitation(request: ApiRequest) -> Response:
     """Ask before an invitation is accepted."""
-    return page(request, "invitation.html", await shell_of(request))
+    token = request.path_params["invitationToken"]
+    entry = await queries.invited_to(request.work, request.principal, request.services.keys, token)
+    return page(request, "invitation.html", await shell_of(request), invited=entry)
 
 
 @router.post(ANSWER, access=changes(), documented=False)

@@ -92,11 +92,15 @@ async def test_a_link_is_shown_once_and_makes_a_member(
     assert token not in (await owner.get(page)).text
     assert token not in str(answer.request.url)
     # The inviter is not who was invited.
-    assert (await owner.send_form(path, path)).status_code == 404
+    assert (await owner.get(path)).status_code == 404
+    assert (await owner.send_form(path, page)).status_code == 404
     async with await signed_in(app, foreign) as invited:
-        assert "Accept the invitation" in (await invited.get(path)).text
+        asked = (await invited.get(path)).text
+        assert "Join Test?" in asked
+        assert "You are invited as editor" in asked
         assert await sent(invited, path, path) == space.path.removeprefix("/v1")
-        assert (await invited.send_form(path, path)).status_code == 404
+        assert (await invited.get(path)).status_code == 404
+        assert (await invited.send_form(path, page)).status_code == 404
     assert (await roles_of(client, space))[str(foreign.user_id)] == "editor"
     assert "accepted" in (await owner.get(page)).text
     await app.state.services.request_log.flush()
