@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from api.kernel.connection_shares import ConnectionShares
 from api.kernel.dispatch import Dispatch
+from api.kernel.identity_provider import IdentityProvider
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION
 from api.kernel.rate_limits import RateLimits
@@ -116,6 +117,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
         limits=RateLimits(settings),
         shares=ConnectionShares(max(1, database.connections // 2)),
         outbound=platform_policy(settings),
+        provider=IdentityProvider(settings) if settings.oidc_client_id else None,
     )
 
 

@@ -20,6 +20,7 @@ from cli.replay.command import replay
 from cli.rows.importing import import_file
 from cli.rows.refresh import refresh
 from cli.session import session
+from cli.sign_in import sign_in
 from cli.up import up
 from cli.worker import worker
 
@@ -46,6 +47,7 @@ for command in (
     convert,
 ):
     app.command()(command)
+app.command("sign-in")(sign_in)
 app.command("import")(import_file)
 app.add_typer(legacy_import)
 app.command("bundle-schema")(bundle_schema)

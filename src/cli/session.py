@@ -13,14 +13,15 @@ _ADDRESS = re.compile(r"[^@\s<>()\",;:\\]{1,64}@[^@\s<>()\",;:\\]{1,189}")
 """A mailbox at a host; the host may be a name without a dot, as of the first owner's address."""
 
 
-def _address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
+def address(text: str | None) -> str | None:
+    """An e-mail address as it was given. Raises BadParameter for another text."""
+    if text is not None and not _ADDRESS.fullmatch(text):
         raise typer.BadParameter(f"{text!r} is no e-mail address, such as ada@example.com.")
     return text
 
 
 def session(
-    email: Annotated[str, typer.Argument(callback=_address, help="E-mail address of the person.")],
+    email: Annotated[str, typer.Argument(callback=address, help="E-mail address of the person.")],
     state_dir: Annotated[
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),

@@ -45,6 +45,7 @@ import models.messages.webhook_signing.tables
 import models.messages.workspace_events.tables
 import models.people.api_keys.tables
 import models.people.audience_segments.tables
+import models.people.browser_sessions.tables
 import models.people.experiments.tables
 import models.people.home_layouts.tables
 import models.people.invitations.tables

@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runtime.identity_settings import IdentitySettings
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
 from runtime.own_listeners import Listener
@@ -44,7 +45,7 @@ class TemporalSettings(BaseSettings):
     temporal_ui_url: str | None = None
 
 
-class Settings(PushSettings, TemporalSettings):
+class Settings(IdentitySettings, PushSettings, TemporalSettings):
     """The facts that a process needs about the world around it."""
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")
@@ -53,11 +54,6 @@ class Settings(PushSettings, TemporalSettings):
 
     secret_key: SecretStr
     """Master secret of at least 32 bytes; after a comma, earlier ones that may still be read."""
-
-    oidc_issuer: str | None = None
-    oidc_audience: str | None = None
-    oidc_jwks: str | None = None
-    """Path of a JWKS file, or the URL that serves one."""
 
     platform_admins: Listed = ()
     """E-mail addresses of platform administrators."""
@@ -84,8 +80,6 @@ class Settings(PushSettings, TemporalSettings):
     smtp_from: str | None = None
     """The sender of mails: an address, also as `Name <address>`."""
 
-    public_url: str | None = None
-    """The URL that users reach the API by, such as `https://workspace.example.com`."""
     providers: Providers = Field(default_factory=dict, repr=False)
     """Facts about providers, as JSON by their names:
     `{"github": {"clientId": "…", "clientSecret": "…"}}`.
@@ -189,16 +183,6 @@ class Settings(PushSettings, TemporalSettings):
             )
         return value
 
-    @field_validator("public_url")
-    @classmethod
-    def _is_an_origin(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        url = urlsplit(value)
-        if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
-            raise ValueError("must be an http or https URL, such as https://workspace.example.com")
-        return value.rstrip("/")
-
     @field_validator("otel_endpoint")
     @classmethod
     def _is_receiver(cls, value: str | None) -> str | None:
@@ -235,18 +219,6 @@ class Settings(PushSettings, TemporalSettings):
         for entry in value:
             Listener.parse(entry)
         return value
-
-    @model_validator(mode="after")
-    def _sessions_are_whole(self) -> "Settings":
-        names = {
-            "WORKSPACE_OIDC_ISSUER": self.oidc_issuer,
-            "WORKSPACE_OIDC_AUDIENCE": self.oidc_audience,
-            "WORKSPACE_OIDC_JWKS": self.oidc_jwks,
-        }
-        missing = [name for name, value in names.items() if not value]
-        if missing and len(missing) < len(names):
-            raise ValueError(f"Sessions need all three; set {' and '.join(missing)} as well")
-        return self
 
     @model_validator(mode="after")
     def _mail_is_whole(self) -> "Settings":

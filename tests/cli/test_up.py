@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 CHILDREN = ("postgres", "temporal", "api", "worker")
 KEYS = {
     "baseUrl", "docsUrl", "databaseUrl", "temporalAddress", "temporalUiUrl", "workspaceId",
-    "apiKey", "sessionToken",
+    "apiKey", "sessionToken", "consoleUrl", "signInUrl",
 }  # fmt: skip
 LONGEST_START = 2.0
 """Seconds of a processor that the API may take until it answers."""
@@ -333,3 +333,19 @@ def test_a_platform_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "migrate failed" in result.stderr
     assert "The database at DATABASE_URL cannot be used" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_link_signs_the_owner_in(up: Up, directory: Path) -> None:
+    page = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
+    printed = command("sign-in", f"--state-dir={directory}").stdout.strip()
+    assert printed.startswith(f"{up.connection['consoleUrl']}sign-in/")
+    # A newer link voids the one of the start.
+    assert up.http.get(up.connection["signInUrl"], headers=page).status_code == 401
+    with httpx2.Client(trust_env=False, timeout=ENOUGH) as browser:
+        assert "Sign in as Owner?" in browser.get(printed, headers=page).text
+        assert browser.post(printed, headers=page).headers["location"] == "/"
+        start = browser.get(up.connection["consoleUrl"], headers=page)
+        assert start.headers["location"] == f"/workspaces/{up.connection['workspaceId']}"
+    nowhere = command("sign-in", f"--state-dir={directory}-gone")
+    assert nowhere.returncode == 1
+    assert "No platform runs on" in nowhere.stderr

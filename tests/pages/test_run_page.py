@@ -1,17 +1,18 @@
 """The page of a run in a real browser: what a person sees, presses and reads."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
+from sqlalchemy import delete
 
+from models.people.browser_sessions.tables import browser_session
 from tests.support.browser import Page
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Json, graph, node
-from tests.support.patience import ENOUGH, eventually
+from tests.support.patience import eventually
+from tests.support.person import Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -20,39 +21,16 @@ pytestmark = pytest.mark.takes(seconds=30)
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-@dataclass(frozen=True, slots=True)
-class Automations:
-    """What a person did before they opened the page."""
-
-    server: Server
-    space: Space
-
-    async def run(self, content: Json, payload: Json | None = None, **fields: Any) -> str:
-        """The id of a run that was just asked for."""
-        headers = {"Authorization": f"Bearer {self.space.token}"}
-        async with httpx2.AsyncClient(
-            base_url=self.server.url, headers=headers, trust_env=False, timeout=ENOUGH
-        ) as http:
-            body = {"label": "Orders", "enabled": True, "graph": content, **fields}
-            path = f"{self.space.path}/automations"
-            made = (await http.post(path, json=body)).raise_for_status().json()["data"]
-            path = f"{path}/{made['id']}"
-            (await http.post(f"{path}/publish", json={})).raise_for_status()
-            started = await http.post(f"{path}/run", json={"triggerPayload": payload or {}})
-            return str(started.raise_for_status().json()["data"]["id"])
-
-
 @pytest.fixture
-def automations(server: Server, space: Space) -> Automations:
-    return Automations(server, space)
+def automations(server: Server, space: Space) -> Person:
+    return Person(server, space)
 
 
-async def enter(page: Page, server: Server, run_id: str, token: str, place: str = "") -> None:
-    """Open the page of a run and show the key."""
+async def enter(page: Page, server: Server, run_id: str, space: Space, place: str = "") -> None:
+    """Open the page of a run in a session."""
+    await sign_in(page, server, space)
     await page.open(f"{server.url}/runs/{run_id}{place}")
-    await page.write("#token", token)
-    await page.press("Enter")
-    await page.until("!document.getElementById('main').hidden")
+    await page.until("document.querySelector('#graph .node') !== null")
 
 
 def status(node_id: str) -> str:
@@ -72,7 +50,7 @@ async def ended(page: Page, how: str = "succeeded") -> None:
 
 
 async def test_a_person_follows_a_run_to_its_end(
-    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
+    page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:
     seen = asyncio.Event()
     endpoint = await serve(once(seen, reply(200, {"stock": 7})))
@@ -86,7 +64,7 @@ async def test_a_person_follows_a_run_to_its_end(
         ),
         {"customer": "Ada"},
     )
-    await enter(page, server, run_id, automations.space.token)
+    await enter(page, server, run_id, automations.space)
     await page.until(f"{status('call')} === 'running'")
     assert await page.evaluate(status("prepare")) == "succeeded"
     assert await page.evaluate(status("bill")) is None
@@ -116,13 +94,13 @@ async def test_a_person_follows_a_run_to_its_end(
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_a_running_node_stays_readable(
-    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path, dark: bool
+    page: Page, server: Server, automations: Person, serve: Serve, screens: Path, dark: bool
 ) -> None:
     await page.show(dark=dark)
     endpoint = await serve(never)
     call = node("call", "http_request", label="Ask the warehouse", url=endpoint.url)
     run_id = await automations.run(graph(call))
-    await enter(page, server, run_id, automations.space.token)
+    await enter(page, server, run_id, automations.space)
     await page.until(f"{status('call')} === 'running'")
     surface, mixed, *fills = await page.evaluate(PULSE)
     assert surface != mixed
@@ -165,55 +143,39 @@ PULSE = """
 """The surface, what it pulses to, and a running node's fill from time to time, as channels."""
 
 
-async def test_a_key_stays_in_the_tab_and_nothing_comes_from_elsewhere(
-    page: Page, server: Server, automations: Automations
+async def test_no_script_sees_the_session_and_nothing_comes_from_elsewhere(
+    page: Page, server: Server, automations: Person
 ) -> None:
     run_id = await automations.run(graph(node("only", "transform", output={})))
-    await page.open(f"{server.url}/runs/{run_id}")
-    await page.write("#token", "svc_sk_wrong")
-    await page.press("Enter")
-    await page.until("document.getElementById('refusal').innerText !== ''")
-    assert await page.evaluate("sessionStorage.length") == 0
-    page.problems.clear()  # the browser notes the 401
-
-    await page.write("#token", automations.space.token)
-    await page.press("Enter")
-    await page.until("!document.getElementById('main').hidden")
-    assert await page.evaluate("localStorage.length + document.cookie.length") == 0
-    token = automations.space.token
-    assert token not in await page.evaluate("document.documentElement.outerHTML + location.href")
+    await enter(page, server, run_id, automations.space)
+    await ended(page)
+    assert await page.evaluate("sessionStorage.length + localStorage.length") == 0
+    assert await page.evaluate("document.cookie") == ""
     assert all(url.startswith((server.url, "data:")) for url in page.requests)
-    assert not any(token in url for url in page.requests)
-
-    await page.click("#forget")
-    assert await page.evaluate("sessionStorage.length") == 0
-    assert await page.evaluate("document.getElementById('main').hidden")
 
 
-async def test_an_answer_on_its_way_does_not_bring_a_forgotten_run_back(
-    page: Page, server: Server, automations: Automations, serve: Serve
+async def test_who_is_signed_out_meanwhile_is_led_to_sign_in(
+    page: Page, server: Server, automations: Person, serve: Serve
 ) -> None:
-    ready = asyncio.Event()
-    endpoint = await serve(once(ready, reply()))
+    endpoint = await serve(never)
     run_id = await automations.run(graph(node("call", "http_request", url=endpoint.url)))
-    await enter(page, server, run_id, automations.space.token)
-    await hold_answers(page, "/v1/runs/")
-    ready.set()
-    await page.until("window.answers > 0")
-    assert await page.evaluate("document.getElementById('status').dataset.status") == "succeeded"
-    await page.click("#forget")
-    await page.evaluate("window.release()")
-    await asyncio.sleep(0.5)
-    assert await page.evaluate("document.getElementById('main').hidden")
+    await enter(page, server, run_id, automations.space)
+    await page.until(f"{status('call')} === 'running'")
+    async with automations.space.database.transaction() as work:
+        await work.execute(delete(browser_session))
+    await page.evaluate("document.body.dispatchEvent(new Event('changed'))")
+    await page.until("location.pathname === '/sign-in'")
+    assert await page.evaluate("location.search") == f"?next=/runs/{run_id}"
+    page.problems.clear()  # the browser notes the 401
 
 
 async def test_a_panel_whose_answer_is_late_shows_the_end_all_the_same(
-    page: Page, server: Server, automations: Automations, serve: Serve
+    page: Page, server: Server, automations: Person, serve: Serve
 ) -> None:
     ready = asyncio.Event()
     endpoint = await serve(once(ready, reply(200, {"stock": 7})))
     run_id = await automations.run(graph(node("call", "http_request", url=endpoint.url)))
-    await enter(page, server, run_id, automations.space.token)
+    await enter(page, server, run_id, automations.space)
     await page.until(f"{status('call')} === 'running'")
     await hold_answers(page, "/node-runs")
     await page.click("[data-node=call]")
@@ -235,55 +197,48 @@ async def hold_answers(page: Page, of: str) -> None:
     )
 
 
-async def test_an_api_that_is_away_costs_nobody_the_key(
-    page: Page, server: Server, automations: Automations
-) -> None:
-    async def offline(away: bool) -> None:
-        throughput = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-        await page.send("Network.emulateNetworkConditions", offline=away, **throughput)
-
-    run_id = await automations.run(graph(node("only", "transform", output={})))
-    await page.open(f"{server.url}/runs/{run_id}")
-    await offline(True)
-    await page.write("#token", automations.space.token)
-    await page.press("Enter")
-    await page.until("document.getElementById('error').innerText.includes('does not answer')")
-    await offline(False)
-    await page.until("!document.getElementById('main').hidden")
-    assert await page.evaluate("document.getElementById('error').hidden")
-    page.problems.clear()  # the browser notes what did not arrive
-
-
-async def test_an_answer_that_breaks_off_is_asked_for_again(
-    page: Page, server: Server, automations: Automations
-) -> None:
-    run_id = await automations.run(graph(node("only", "transform", output={})))
-    await page.open(f"{server.url}/runs/{run_id}")
-    await page.evaluate(
-        "(() => { const real = window.fetch; window.fetch = async () => {"
-        " window.fetch = real; return new Response('{\"data\": '); }; })()"
+async def first_answer(page: Page, answer: str) -> None:
+    """Give the page this in place of the first answer about a run."""
+    await page.send(
+        "Page.addScriptToEvaluateOnNewDocument",
+        source="const real = window.fetch; let told = false; window.fetch = (...given) => {"
+        " if (told || !String(given[0]).startsWith('/v1/runs/')) return real(...given);"
+        f" told = true; return {answer}; }};",
     )
-    await page.write("#token", automations.space.token)
-    await page.press("Enter")
-    await page.until("document.getElementById('error').innerText.includes('broke off')")
-    await page.until("!document.getElementById('main').hidden")
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        ("Promise.reject(new TypeError('offline'))", "does not answer"),
+        ("Promise.resolve(new Response('{\"data\": '))", "broke off"),
+    ],
+    ids=["away", "broken"],
+)
+async def test_an_answer_that_does_not_come_is_asked_for_again(
+    page: Page, server: Server, automations: Person, answer: str, word: str
+) -> None:
+    run_id = await automations.run(graph(node("only", "transform", output={})))
+    await first_answer(page, answer)
+    await sign_in(page, server, automations.space)
+    await page.open(f"{server.url}/runs/{run_id}")
+    await page.until(f"document.getElementById('error').innerText.includes('{word}')")
+    await page.until("document.querySelector('#graph .node') !== null")
     assert await page.evaluate("document.getElementById('error').hidden")
 
 
 async def test_a_run_of_others_is_refused_in_words(
-    page: Page, server: Server, automations: Automations, foreign: Space
+    page: Page, server: Server, automations: Person, foreign: Space
 ) -> None:
     run_id = await automations.run(graph(node("only", "transform", output={})))
+    await sign_in(page, server, foreign)
     await page.open(f"{server.url}/runs/{run_id}")
-    await page.write("#token", foreign.token)
-    await page.press("Enter")
-    await page.until("document.getElementById('refusal').innerText.includes('run')")
-    assert await page.evaluate("document.getElementById('main').hidden")
+    assert "There is nothing here that you can see" in await page.text("main")
     page.problems.clear()  # the browser notes the 404
 
 
 async def test_a_failure_is_told_with_its_attempts(
-    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
+    page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:
     endpoint = await serve(reply(503), reply(500), reply(404))
     retry = {"maxAttempts": 5, "initialDelaySeconds": 0.1, "backoffMultiplier": 1}
@@ -296,7 +251,7 @@ async def test_a_failure_is_told_with_its_attempts(
             edges=[("list", "post"), ("list", "later"), ("post", "book")],
         )
     )
-    await enter(page, server, run_id, automations.space.token, "#post")
+    await enter(page, server, run_id, automations.space, "#post")
     await ended(page, "failed")
     assert "Post them" in await page.text("#error")
     assert await page.evaluate(status("post")) == "failed"
@@ -307,11 +262,11 @@ async def test_a_failure_is_told_with_its_attempts(
 
 
 async def test_an_approval_says_who_may_decide(
-    page: Page, server: Server, automations: Automations
+    page: Page, server: Server, automations: Person
 ) -> None:
     config = {"role": "admin", "allowEditors": False}
     run_id = await automations.run(graph(node("ask", "approval", label="Pay?", **config)))
-    await enter(page, server, run_id, automations.space.token, "#ask")
+    await enter(page, server, run_id, automations.space, "#ask")
     await page.until("document.querySelector('#details').innerText.includes('members with the')")
     shown = (await page.text("#details")).lower()
     assert "members with the role admin" in shown
@@ -319,7 +274,7 @@ async def test_an_approval_says_who_may_decide(
 
 
 async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
-    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
+    page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:
     seen = asyncio.Event()
     endpoint = await serve(once(seen, reply()))
@@ -332,7 +287,7 @@ async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
             edges=[("each", "check", "item"), ("check", "rest", "true"), ("each", "sum", "done")],
         )
     )
-    await enter(page, server, run_id, automations.space.token, "#check")
+    await enter(page, server, run_id, automations.space, "#check")
     title = "document.querySelector('.frame-title').textContent"
     await page.until(f"/^Each invoice · [1-7]\\/8$/.test({title})")
     await page.screenshot(screens / "loop.png")
@@ -359,7 +314,7 @@ async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
 
 
 async def test_everything_is_reached_with_the_keyboard(
-    page: Page, server: Server, automations: Automations
+    page: Page, server: Server, automations: Person
 ) -> None:
     run_id = await automations.run(
         graph(
@@ -368,10 +323,10 @@ async def test_everything_is_reached_with_the_keyboard(
             edges=[("one", "two")],
         )
     )
-    await enter(page, server, run_id, automations.space.token)
+    await enter(page, server, run_id, automations.space)
     await ended(page)
     focused = "document.activeElement.getAttribute('aria-label')"
-    for _ in range(6):
+    for _ in range(24):
         await page.press("Tab")
         if await page.evaluate(focused) == "one, transform, succeeded":
             break
@@ -389,11 +344,11 @@ async def test_everything_is_reached_with_the_keyboard(
 
 
 async def test_what_people_wrote_is_never_read_as_markup(
-    page: Page, server: Server, automations: Automations
+    page: Page, server: Server, automations: Person
 ) -> None:
     content = graph(node("only", "transform", label=HOSTILE, output={"text": HOSTILE}))
     run_id = await automations.run(content, {"text": HOSTILE}, label=HOSTILE)
-    await enter(page, server, run_id, automations.space.token, "#only")
+    await enter(page, server, run_id, automations.space, "#only")
     await ended(page)
     await page.until("document.getElementById('details').innerText.includes('onerror')")
     assert await page.text("#label") == HOSTILE
@@ -402,11 +357,11 @@ async def test_what_people_wrote_is_never_read_as_markup(
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_sixty_nodes_have_room(
-    page: Page, server: Server, automations: Automations, screens: Path, dark: bool
+    page: Page, server: Server, automations: Person, screens: Path, dark: bool
 ) -> None:
     await page.show(dark=dark)
     run_id = await automations.run(sixty())
-    await enter(page, server, run_id, automations.space.token)
+    await enter(page, server, run_id, automations.space)
     await page.until(f"{status('n0x0')} === 'succeeded' && {status('n6x7')} === 'waiting'")
     clashes = await page.evaluate(
         "(() => { const boxes = [...document.querySelectorAll('.node .box')].map((one) =>"
@@ -421,7 +376,7 @@ async def test_sixty_nodes_have_room(
         " > one.querySelector('.box').getBoundingClientRect().right)).length"
     )
     assert outside == 0
-    light = "rgb(244, 245, 247)"
+    light = "rgb(246, 247, 249)"
     assert (await page.evaluate("getComputedStyle(document.body).backgroundColor") == light) != dark
     await page.screenshot(screens / f"sixty-{'dark' if dark else 'light'}.png")
 

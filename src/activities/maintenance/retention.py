@@ -20,6 +20,7 @@ from models.messages.jobs.purge import purge_jobs
 from models.messages.realtime_tickets.commands import purge_tickets
 from models.messages.webhook_endpoints.fan_out import expire_untold
 from models.messages.workspace_events.commands import purge_events
+from models.people.browser_sessions.commands import purge_sessions
 from models.people.experiments.purge import purge_units
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
@@ -85,6 +86,7 @@ class RetentionActivities:
                     or await purge_mirror(work)
                     or await purge_authorizations(work)
                     or await purge_tickets(work)
+                    or await purge_sessions(work)
                 )
             case Expired.REQUEST_LOGS:
                 before = work.now - self._periods.request_logs

@@ -11,9 +11,15 @@ from pydantic.alias_generators import to_camel
 
 from models.core.access.rules import Level, Scope
 
-Credential = Literal["any", "session", "key", "none"]
+Credential = Literal["any", "session", "key", "browser", "none"]
 
-_CREDENTIALS = {"any": "", "session": "a session", "key": "an API key", "none": "no credential"}
+_CREDENTIALS = {
+    "any": "",
+    "session": "a session",
+    "key": "an API key",
+    "browser": "a session in a browser",
+    "none": "no credential",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +39,9 @@ class Access:
     that belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in
     the trash. A `raw` operation takes any query and any body, which the endpoint finds in
     `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
-    `heavy` requests of one caller take turns, as batches do.
+    `heavy` requests of one caller take turns, as batches do. A `page` is served to clients that
+    accept HTML, and takes the fields of a form as its body; its router says how it refuses. What
+    pages read may be asked for by `cookie`, beside `Authorization`.
     """
 
     credential: Credential = "any"
@@ -53,6 +61,8 @@ class Access:
     raw: bool = False
     starts_run: bool = False
     heavy: bool = False
+    page: bool = False
+    cookie: bool = False
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""

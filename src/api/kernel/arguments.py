@@ -19,7 +19,9 @@ _MAX_PARAMETERS = 50
 
 def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]:
     """The parameters of the query; unknown, repeated and malformed ones are refused."""
-    query = _read_query(query_string) if query_string else {}
+    # A filter that is left empty in a form is like one that is not there.
+    blank = not operation.access.page
+    query = _read_query(query_string, keep_blank=blank) if query_string else {}
     details: list[Detail] = []
     arguments: dict[str, Any] = {}
     for wire, text in query.items():
@@ -43,11 +45,11 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
     return arguments
 
 
-def _read_query(query_string: bytes) -> dict[str, str]:
+def _read_query(query_string: bytes, *, keep_blank: bool) -> dict[str, str]:
     try:
         pairs = parse_qsl(
             query_string.decode("ascii"),
-            keep_blank_values=True,
+            keep_blank_values=keep_blank,
             errors="strict",
             max_num_fields=_MAX_PARAMETERS,
         )

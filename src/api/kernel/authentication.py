@@ -7,18 +7,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from typing import TypeAlias
 from uuid import UUID
 
-from api.kernel.credentials import KeyToken, SessionToken, unauthorized
+from api.kernel.access import Access
+from api.kernel.browsers import CookieToken, is_same_origin, read_session
+from api.kernel.credentials import KeyToken, SessionToken, read_credential, unauthorized
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
-from models.people.credentials.queries import SessionRow, key_by_digest, session_user
+from models.people.browser_sessions.rules import USE_WRITTEN_EVERY
+from models.people.credentials.queries import (
+    SessionRow,
+    browser_session_user,
+    key_by_digest,
+    session_user,
+)
 from models.people.users.commands import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
+from runtime.settings import Settings
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
+
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+Proof: TypeAlias = KeyToken | Session | CookieToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +42,33 @@ class Caller:
     roles: Mapping[UUID, Role]
 
 
-async def prove(services: Services, credential: KeyToken | SessionToken) -> KeyToken | Session:
+def credential_of(
+    access: Access, headers: Headers, settings: Settings
+) -> KeyToken | SessionToken | CookieToken:
+    """The credential that a request shows; raises UnauthorizedError.
+
+    The cookie counts for pages, and for what pages read: browsers add it to requests of others,
+    too.
+    """
+    if access.credential == "browser":
+        cookie = read_session(headers, settings)
+        if cookie is None:
+            raise unauthorized()
+        return cookie
+    has_header = any(name == b"authorization" for name, _ in headers)
+    if access.cookie and not has_header and is_same_origin(headers):
+        cookie = read_session(headers, settings)
+        if cookie is not None:
+            return cookie
+    return read_credential(headers)
+
+
+async def prove(services: Services, credential: KeyToken | SessionToken | CookieToken) -> Proof:
     """Check what needs no database: the signature of a session.
 
     Raises UnauthorizedError and UnavailableError.
     """
-    if isinstance(credential, KeyToken):
+    if isinstance(credential, KeyToken | CookieToken):
         return credential
     if services.sessions is None:
         raise unauthorized()
@@ -51,13 +85,15 @@ class UnsyncedProfileError(UnavailableError):
         super().__init__("The caller's profile is changing right now; try again soon.")
 
 
-async def authenticate(services: Services, work: UnitOfWork, proof: KeyToken | Session) -> Caller:
+async def authenticate(services: Services, work: UnitOfWork, proof: Proof) -> Caller:
     """The caller a credential belongs to.
 
     Raises UnauthorizedError, and UnsyncedProfileError for a session that `sync` must see first.
     """
     if isinstance(proof, KeyToken):
         return await _key(services, work, proof)
+    if isinstance(proof, CookieToken):
+        return await _browser_session(services, work, proof)
     return await _session(services, work, proof)
 
 
@@ -99,6 +135,19 @@ async def _session(services: Services, work: UnitOfWork, session: Session) -> Ca
     rows = await session_user(work, session.issuer, session.subject)
     if not rows or _changed(rows[0], session):
         raise UnsyncedProfileError
+    return _person(services, rows)
+
+
+async def _browser_session(services: Services, work: UnitOfWork, proof: CookieToken) -> Caller:
+    rows = await browser_session_user(work, proof.digest)
+    if not rows:
+        raise unauthorized()
+    if rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
+        services.request_log.touch_session(proof.digest, work.now)
+    return _person(services, rows)
+
+
+def _person(services: Services, rows: Sequence[SessionRow]) -> Caller:
     user = rows[0]
     principal = Principal(
         type=PrincipalType.SESSION,

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.kernel.access import Access
+from api.kernel.browsers import takes_html
 from api.kernel.neighbours import Neighbours, UnknownPathError
 from api.kernel.operation import Operation, describe_operation
 from api.kernel.pipeline import serve
@@ -52,6 +53,7 @@ class Dispatch:
     def __init__(self, routes: Sequence[Route], lifespan: ASGIApp, sockets: ASGIApp) -> None:
         self._others = {"lifespan": lifespan, "websocket": sockets}
         self._root = _Node()
+        self._pages = _Node()
         self._neighbours = Neighbours(routes)
         for route in routes:
             self._add(route)
@@ -61,7 +63,7 @@ class Dispatch:
             await self._others[scope["type"]](scope, receive, send)
             return
         try:
-            operation, values = self.find(scope["method"], scope["path"])
+            operation, values = self._page_for(scope) or self.find(scope["method"], scope["path"])
         except (NotFoundError, UnknownMethodError) as refusal:
             operation, values = self._refusing(refusal, scope), {}
         for name in operation.ids:
@@ -79,11 +81,10 @@ class Dispatch:
         Raises NotFoundError and UnknownMethodError.
         """
         segments = path.split("/")
-        found = _walk(self._root, segments, 0, method)
+        found = _found(self._root, segments, method)
         if found is None:
             raise _unserved(self._root, segments)
-        operation, given = found
-        values = dict(zip(operation.parameters, reversed(given), strict=True))
+        operation, values = found
         if any(parse_id(values[name]) is None for name in operation.ids):
             # A word in the place of an id: it may be a path of its own, with other methods.
             refusal = _unserved(self._root, segments)
@@ -92,6 +93,34 @@ class Dispatch:
         if "\x00" in path and _names_nothing(operation, values):
             raise NotFoundError("path")
         return operation, values
+
+    def find_page(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        """The page at a path, and the parameters in the path."""
+        return _found(self._pages, path.split("/"), method)
+
+    def _page_for(self, scope: Scope) -> tuple[Operation, dict[str, str]] | None:
+        """The page of a request that accepts one: to all others its path is like any other."""
+        if not takes_html(scope):
+            return None
+        found = self._well_named_page(scope["method"], scope["path"])
+        if found is not None and not found[0].reads:
+            scope["page_of_form"] = self._page_of_form(scope["path"])
+        return found
+
+    def _well_named_page(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        found = self.find_page(method, path)
+        if found is None or any(parse_id(found[1][name]) is None for name in found[0].ids):
+            return None
+        return found
+
+    def _page_of_form(self, path: str) -> str | None:
+        """The page at the path of a form, or else the nearest above it."""
+        while path.count("/") > 1:
+            found = self._well_named_page("GET", path)
+            if found is not None and found[0].access.credential == "browser":
+                return path
+            path = path.rpartition("/")[0]
+        return None
 
     def _refusing(self, refusal: NotFoundError | UnknownMethodError, scope: Scope) -> Operation:
         """An operation that refuses once its caller is known; a public path has none to know."""
@@ -108,7 +137,7 @@ class Dispatch:
         return replace(_PUBLIC_REFUSAL if is_public else _REFUSAL, endpoint=refuse)
 
     def _add(self, route: Route) -> None:
-        node = self._root
+        node = self._pages if route.operation.access.page else self._root
         for segment in route.path.split("/"):
             if segment.startswith("{"):
                 node.parameter = node.parameter or _Node()
@@ -118,6 +147,17 @@ class Dispatch:
         operation = route.operation
         if node.operations.setdefault(operation.method, operation) is not operation:
             raise RuntimeError(f"{operation.method} {route.path} is declared twice.")
+
+
+def _found(
+    root: _Node, segments: Sequence[str], method: str
+) -> tuple[Operation, dict[str, str]] | None:
+    """The operation of a path, and the parameters in it."""
+    found = _walk(root, segments, 0, method)
+    if found is None:
+        return None
+    operation, given = found
+    return operation, dict(zip(operation.parameters, reversed(given), strict=True))
 
 
 def _walk(

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
+from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.deferred import Deferred
 from api.kernel.request import ApiRequest, Claim
 from api.kernel.responses import error_response
@@ -32,7 +33,7 @@ async def once(
     The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
     is the same request until it is answered (decisions C18).
     """
-    request.idempotency_key = key = read_key(request.headers_named(b"idempotency-key"))
+    request.idempotency_key = key = read_key(request.idempotency_keys())
     if key is None and not joins:
         return await perform()
     digest = fingerprint(
@@ -63,7 +64,11 @@ async def keep(request: ApiRequest, response: Response | None) -> None:
 async def _settle(
     request: ApiRequest, work: UnitOfWork, claimed: Claim, response: Response | None
 ) -> None:
-    if response is None or not claimed.lasting:
+    is_refusal = (
+        request.sent_form is not None and response is not None and response.status_code >= 400
+    )
+    if response is None or not claimed.lasting or is_refusal:
+        # A page that shows what is wrong with its form has a new key for the next attempt.
         await forget(work, claimed.fingerprint)
     else:
         await remember(work, request.services.keys, claimed.fingerprint, _reply(response))
@@ -87,16 +92,22 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
     return response if kept is given else _replayed(request, kept)
 
 
+def _asks_again(request: ApiRequest, response: Response) -> bool:
+    """True for a page that shows what is wrong with its form, which is then sent once more."""
+    return request.sent_form is not None and response.status_code >= 400
+
+
 def _replayed(request: ApiRequest, reply: Reply) -> Response:
     request.replayed = True
     if reply.status >= 400:
         request.error = json.loads(reply.body)["error"]
-    return Response(
-        reply.body,
-        reply.status,
-        {"Idempotency-Replayed": "true"},
-        media_type="application/json",
-    )
+    headers = {"Idempotency-Replayed": "true"}
+    if 300 <= reply.status < 400:
+        # The body of a redirect is where it leads.
+        headers["Location"] = reply.body.decode()
+    if request.sent_form is not None:
+        return Response(reply.body, reply.status, {**PAGE_HEADERS, **headers}, "text/html")
+    return Response(reply.body, reply.status, headers, media_type="application/json")
 
 
 def _reply(response: Response) -> Reply:

@@ -12,10 +12,18 @@ from starlette.responses import Response
 from api.kernel.access import Access
 from api.kernel.parameters import Precondition
 from api.kernel.request import ApiRequest
-from api.kernel.responses import Data
+from api.kernel.responses import Data, error_response
 from models.core.base import deferred_adapter
+from runtime.errors import PlatformError
 
 Endpoint = Callable[..., Awaitable[Any]]
+Refuse = Callable[[ApiRequest, PlatformError], Response]
+"""Makes the answer that tells a refusal."""
+
+
+def refuse_as_json(_: ApiRequest, refusal: PlatformError) -> Response:
+    """The refusal as clients of the API read it."""
+    return error_response(refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,7 @@ class Operation:
     """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
     echoes: frozenset[str]
     """The unchangeable keys a PATCH may repeat as they are; its body does not have them."""
+    refuse: Refuse
 
     @property
     def heavy(self) -> bool:
@@ -83,6 +92,7 @@ def describe_operation(
     parameters: tuple[str, ...],
     batch: bool,
     method: str,
+    refuse: Refuse = refuse_as_json,
 ) -> Operation:
     """Read an endpoint's signature; raises TypeError for one the kernel cannot call."""
     signature = inspect.signature(endpoint, eval_str=True)
@@ -114,11 +124,14 @@ def describe_operation(
         result=_result(endpoint, signature.return_annotation),
         batch=batch,
         reads=method in {"GET", "HEAD"} and not access.writes,
-        chooses_workspace=bool(access.scopes)
-        and access.resource is None
-        and "workspaceId" not in parameters,
+        chooses_workspace=_chooses_workspace(access, parameters),
         echoes=_echoes(method, parameters, signature, body),
+        refuse=refuse,
     )
+
+
+def _chooses_workspace(access: Access, parameters: tuple[str, ...]) -> bool:
+    return bool(access.scopes) and access.resource is None and "workspaceId" not in parameters
 
 
 def _is_body(annotation: object) -> bool:

@@ -10,13 +10,20 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.kernel.arguments import body_argument, query_arguments
-from api.kernel.authentication import UnsyncedProfileError, authenticate, prove, sync
+from api.kernel.authentication import (
+    Proof,
+    UnsyncedProfileError,
+    authenticate,
+    credential_of,
+    prove,
+    sync,
+)
 from api.kernel.authorization import admit
 from api.kernel.body import (
     NO_BODY,
@@ -27,7 +34,7 @@ from api.kernel.body import (
     is_json,
     read_body,
 )
-from api.kernel.credentials import KeyToken, read_credential
+from api.kernel.browsers import CookieToken, check_origin, check_token, read_form
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
@@ -50,7 +57,6 @@ from runtime.telemetry import without_tokens
 from runtime.tracing import request_span
 
 T = TypeVar("T")
-Proof: TypeAlias = KeyToken | Session
 
 _MAX_LOGGED_PATH = 2000
 
@@ -81,7 +87,7 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     except Exception as error:  # noqa: BLE001  # the client is told, whatever it is
         refusal = as_refusal(error)
         request.error = refusal.code
-        response = error_response(refusal)
+        response = operation.refuse(request, refusal)
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
@@ -105,15 +111,22 @@ class _Pipeline:
         try:
             return await self._steps()
         except PlatformError as refusal:
+            if self.operation.access.page:
+                raise
             return await refused(self.request, refusal)
 
     async def _steps(self) -> Response:
         request, access = self.request, self.operation.access
+        settings = request.services.settings
+        if access.page:
+            check_origin(request.scope)
         if access.credential != "none":
-            credential = read_credential(request.scope["headers"])
+            credential = credential_of(access, request.scope["headers"], settings)
             self.proof = await prove(request.services, credential)
             if isinstance(self.proof, Session):
                 request.session_expires_at = self.proof.expires_at
+            elif isinstance(self.proof, CookieToken):
+                request.cookie = self.proof
             name = request.caller_name = self.proof.caller_name()
             # Before anything is read or asked of the database.
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)
@@ -124,11 +137,21 @@ class _Pipeline:
             await self._with_profile(self._precheck)
             async with uploaded(request, access.bundles):
                 return await self._after_body()
-        settings = request.services.settings
         limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
+        raw = access.raw or access.page
         # Read before the transaction opens: a slow client must not hold a connection.
-        self.body = await read_body(request.scope, request.receive, limit, raw=access.raw)
+        self.body = await read_body(request.scope, request.receive, limit, raw=raw)
+        if access.page and not self.operation.reads:
+            self._read_form()
         return await self._after_body()
+
+    def _read_form(self) -> None:
+        """Take the body as a form. Raises ForeignFormError for one of another session."""
+        request = self.request
+        request.sent_form = form = read_form(request.scope["headers"], self.body)
+        self.body = form.body
+        if request.cookie is not None:
+            check_token(request.services.keys, request.cookie, form.token)
 
     def _is_json(self) -> bool:
         """True when an operation that takes both is sent a JSON body."""

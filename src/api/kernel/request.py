@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from api.kernel.awaited_work import Wait
+from api.kernel.browsers import CookieToken, Form
 from api.kernel.deferred import Deferred, Poll, Then
 from api.kernel.rate_limits import Quota
 from api.kernel.responses import Data
@@ -69,6 +70,10 @@ class ApiRequest(Request):
         """The time the session ends that the request was sent with."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
+        self.sent_form: Form | None = None
+        """The form that a page sent."""
+        self.cookie: CookieToken | None = None
+        """The session in a browser that the request was sent in."""
         self._actor: Actor | None = None
         self._work: UnitOfWork | None = None
         self._upload: Content | None = None
@@ -126,6 +131,12 @@ class ApiRequest(Request):
     def headers_named(self, name: bytes) -> list[bytes]:
         """Every value of a header, in order; `name` in lower case."""
         return [value for header, value in self.scope["headers"] if header == name]
+
+    def idempotency_keys(self) -> list[bytes]:
+        """The idempotency keys that were given; a form has its own in a field."""
+        if self.sent_form is not None:
+            return self.sent_form.idempotency_keys
+        return self.headers_named(b"idempotency-key")
 
     def begin(self, work: UnitOfWork) -> None:
         """Set the transaction."""

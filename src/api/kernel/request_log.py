@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy import exc
 
 from models.people.api_keys.commands import mark_keys_used
+from models.people.browser_sessions.commands import mark_sessions_used
 from models.people.request_logs.commands import LogEntry, append_entries
 from runtime.database import Database
 
@@ -28,6 +29,7 @@ class RequestLogWriter:
         self._capacity = capacity
         self._entries: deque[LogEntry] = deque()
         self._used_keys: dict[UUID, datetime] = {}
+        self._used_sessions: dict[bytes, datetime] = {}
         self._filled = asyncio.Event()
         self._stopping = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -45,6 +47,11 @@ class RequestLogWriter:
     def touch(self, key_id: UUID, moment: datetime) -> None:
         """Queue that a key was used; callers do so at most once a minute for a key."""
         self._used_keys[key_id] = moment
+        self._filled.set()
+
+    def touch_session(self, digest: bytes, moment: datetime) -> None:
+        """Queue that a session in a browser was used; as seldom as keys."""
+        self._used_sessions[digest] = moment
         self._filled.set()
 
     def start(self) -> None:
@@ -70,17 +77,20 @@ class RequestLogWriter:
     async def _write(self) -> None:
         # Entries queued from here on wait for the next flush; a busy API would write row by row.
         queued = len(self._entries)
-        while queued or self._used_keys:
+        while queued or self._used_keys or self._used_sessions:
             batch = [self._entries.popleft() for _ in range(min(_BATCH, queued))]
             queued -= len(batch)
             used_keys, self._used_keys = self._used_keys, {}
+            used_sessions, self._used_sessions = self._used_sessions, {}
             try:
                 async with self._database.transaction() as work:
                     await append_entries(work, batch)
                     await mark_keys_used(work, used_keys)
+                    await mark_sessions_used(work, used_sessions)
             except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
                 self._entries.extendleft(reversed(batch))
                 self._used_keys = {**used_keys, **self._used_keys}
+                self._used_sessions = {**used_sessions, **self._used_sessions}
                 self._filled.set()
                 _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
                 return

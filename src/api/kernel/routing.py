@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Required, TypedDict, TypeVar, Unpack
 
 from api.kernel.access import Access
-from api.kernel.operation import Endpoint, Operation, describe_operation
+from api.kernel.operation import (
+    Endpoint,
+    Operation,
+    Refuse,
+    describe_operation,
+    refuse_as_json,
+)
 from api.kernel.parameters import Cursor, Flag, IfUnchanged, IfVersion, Limit, QueryId
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
@@ -75,8 +81,9 @@ class Options(TypedDict, total=False):
 class Router:
     """The operations of one noun, in the order in which paths are tried."""
 
-    def __init__(self, *, tags: Sequence[str]) -> None:
+    def __init__(self, *, tags: Sequence[str], refuse: Refuse = refuse_as_json) -> None:
         self.tags = tuple(tags)
+        self._refuse = refuse
         self.routes: list[Route] = []
 
     def get(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
@@ -131,6 +138,7 @@ class Router:
             parameters=tuple(_PARAMETER.findall(path)),
             batch=batch,
             method=method,
+            refuse=self._refuse,
         )
         route = Route(
             path, operation, self.tags, tuple(errors), media_type, tuple(statuses), documented

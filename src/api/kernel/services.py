@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from api.kernel.awaited_work import AwaitedWork
 from api.kernel.connection_shares import ConnectionShares
 from api.kernel.event_streams import Streams
+from api.kernel.identity_provider import IdentityProvider
 from api.kernel.metrics import Metrics
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
@@ -38,6 +39,8 @@ class Services:
     limits: RateLimits
     shares: ConnectionShares
     outbound: OutboundPolicy
+    provider: IdentityProvider | None = None
+    """The identity provider that people sign in at."""
     streams: Streams = field(default_factory=Streams)
     metrics: Metrics = field(default_factory=Metrics)
     awaited: AwaitedWork = field(default_factory=AwaitedWork)

@@ -60,12 +60,17 @@ class SessionVerifier:
             exp={"essential": True},
         )
 
-    async def verify(self, token: str) -> Session:
-        """The session a token proves; raises UnauthorizedError or UnavailableError."""
+    async def verify(self, token: str, *, nonce: str | None = None) -> Session:
+        """The session a token proves; raises UnauthorizedError or UnavailableError.
+
+        With a `nonce` it is the token of one sign-in, which must have it.
+        """
         try:
             claims = self._claims_of(token, await self._keys.current())
         except InvalidKeyIdError:
             claims = await self._claims_by_new_keys(token)
+        if nonce is not None and claims.get("nonce") != nonce:
+            raise unauthorized()
         return self._session(claims)
 
     async def _claims_by_new_keys(self, token: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-// What the page asks the API for. The token lives in this tab's session storage and nowhere else.
+// What the page asks the API for: in a session of the console, whose cookie no script sees, or with
+// a key. That lives in this tab's session storage and nowhere else.
 
 const TOKEN = "workspace-token";
 
@@ -17,7 +18,8 @@ export class Refused extends Error {
 async function request(path, signal, more = {}) {
   let answer;
   try {
-    const headers = { Authorization: `Bearer ${token()}`, ...more.headers };
+    const key = token();
+    const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...more.headers };
     answer = await fetch(path, { ...more, headers, signal, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;

@@ -1,4 +1,5 @@
-// What the pages of runs share: they ask for a key, show a run, and follow it until it ends.
+// What the pages of runs share: they show a run and follow it until it ends, in a session of the
+// console or with a key that they ask for.
 
 import * as client from "/pages/client.js";
 import { duration, element, icon, moment, plain, span } from "/pages/words.js";
@@ -9,6 +10,9 @@ const FINAL = [401, 403, 404];
 
 export const at = (id) => document.getElementById(id);
 export const runId = decodeURIComponent(location.pathname.split("/").pop());
+
+/** The page asks for a key; without a form for one it is read in a session. */
+const isKeyed = at("entry") !== null;
 
 export function problem(text) {
   at("error").hidden = !text;
@@ -58,8 +62,10 @@ export function followed(path, page) {
 
   async function load(signal) {
     const found = await client.overview(path, signal);
-    at("entry").hidden = true;
-    at("header").hidden = at("main").hidden = false;
+    if (isKeyed) {
+      at("entry").hidden = true;
+      at("header").hidden = at("main").hidden = false;
+    }
     page.take(found, !shown);
     shown = true;
   }
@@ -89,6 +95,12 @@ export function followed(path, page) {
 
   function ask(error) {
     stay.abort();
+    if (!isKeyed) {
+      const here = location.pathname;
+      if (error.status === 401) location.assign(`/sign-in?next=${encodeURIComponent(here)}`);
+      else problem(error.message);
+      return;
+    }
     client.forget();
     shown = false;
     at("header").hidden = at("main").hidden = at("error").hidden = true;
@@ -99,7 +111,7 @@ export function followed(path, page) {
 
   async function start() {
     stay.abort();
-    if (client.token() === null) return ask(null);
+    if (isKeyed && client.token() === null) return ask(null);
     const { signal } = (stay = new AbortController());
     try {
       await load(signal);
@@ -114,13 +126,13 @@ export function followed(path, page) {
     }
   }
 
-  at("entry").addEventListener("submit", (event) => {
+  if (isKeyed) at("entry").addEventListener("submit", (event) => {
     event.preventDefault();
     client.remember(at("token").value.trim());
     at("token").value = "";
     start();
   });
-  at("forget").addEventListener("click", () => ask(null));
+  at("forget")?.addEventListener("click", () => ask(null));
   // What goes on takes longer every second.
   setInterval(() => shown && page.isOpen() && page.tick(), 1000);
   start();

@@ -51,8 +51,14 @@ function show() {
   showLegend();
 }
 
+/** What a person can do with the run may have changed, which the server knows. */
+const tellChanged = () => document.body.dispatchEvent(new Event("changed"));
+
 function take(found, first) {
   shown = found;
+  if (!first || OPEN.includes(found.run.status) || at("status").dataset.status !== found.run.status) {
+    tellChanged();
+  }
   known = new Map(found.nodes.map((node) => [node.nodeId, node]));
   if (first) {
     drawing.draw(found.graph);
@@ -67,10 +73,12 @@ function take(found, first) {
 function heard(data) {
   const { waiting, metadata, ...run } = data.run;
   const before = JSON.stringify(shown.run);
+  const told = `${shown.run.status} ${JSON.stringify(shown.run.metadata.waiting)}`;
   Object.assign(shown.run, run);
   const { waitingForWorkerSince } = metadata;
   Object.assign(shown.run.metadata, { waiting, waitingForWorkerSince });
   for (const node of data.nodes) known.set(node.nodeId, node);
+  if (told !== `${run.status} ${JSON.stringify(waiting)}`) tellChanged();
   show();
   const news = chosen === null
     ? JSON.stringify(shown.run) !== before

@@ -2,6 +2,21 @@
 
 from collections.abc import Sequence
 
+from api.console import files as console_files
+from api.console.automations import routes as console_automations
+from api.console.databases import exports as console_exports
+from api.console.databases import routes as console_databases
+from api.console.home import routes as console_home
+from api.console.imports import routes as console_imports
+from api.console.items import routes as console_items
+from api.console.records import editing as console_editing
+from api.console.records import routes as console_records
+from api.console.runs import actions as console_run_actions
+from api.console.runs import routes as console_runs
+from api.console.sign_in import provider as console_provider
+from api.console.sign_in import routes as sign_in
+from api.console.sources import routes as console_sources
+from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
 from api.kernel.routing import Router
 from api.routers import service
 from api.routers.automation import (
@@ -73,6 +88,21 @@ from api.routers.workspace import (
 
 ROUTERS: Sequence[Router] = (
     service.router,
+    console_files.router,
+    sign_in.router,
+    console_provider.router,
+    console_home.router,
+    console_items.router,
+    console_databases.router,
+    console_exports.router,
+    console_records.router,
+    console_editing.router,
+    console_imports.router,
+    console_sources.router,
+    console_automations.router,
+    console_runs.router,
+    console_run_actions.router,
+    *WORKSPACE_PAGES,
     me.router,
     release_notices.router,
     oauth_clients.router,

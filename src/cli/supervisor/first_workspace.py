@@ -1,16 +1,17 @@
-"""The first workspace of a new state directory, and an API key with all of its rights."""
+"""The first workspace of a state directory, a key with all of its rights, and a link to sign in."""
 
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
 from models.people.api_keys.commands import issue_key
 from models.people.api_keys.queries import opens
+from models.people.browser_sessions.commands import make_sign_in_link
 from models.people.workspaces.commands import ensure_first_workspace
 from runtime.crypto import KeyRing
 from runtime.database import Database
 
 
 async def ensure_first_key(state: StateDir, database_url: str) -> None:
-    """Keep the first workspace and a key of it in the state directory.
+    """Keep the first workspace and a key of it in the state directory, and a fresh link to sign in.
 
     The key stays the same for as long as it works.
     """
@@ -24,6 +25,7 @@ async def ensure_first_key(state: StateDir, database_url: str) -> None:
                 token = await issue_key(
                     work, keys, workspace_id=workspace_id, user_id=user_id, name="First key"
                 )
+            link = await make_sign_in_link(work, user_id)
     finally:
         await database.close()
-    state.remember_secrets(workspaceId=str(workspace_id), apiKey=str(token))
+    state.remember_secrets(workspaceId=str(workspace_id), apiKey=str(token), signInToken=link)

@@ -74,8 +74,11 @@ class Platform:
         )
         await together(self._supervisor.start(self._worker()), self._migrate())
         secrets = self._state.secrets()
+        console_url = self._environment["WORKSPACE_PUBLIC_URL"].rstrip("/")
         return {
             "baseUrl": base_url,
+            "consoleUrl": f"{console_url}/",
+            "signInUrl": f"{console_url}/sign-in/{secrets['signInToken']}",
             "docsUrl": f"{base_url}/docs",
             "databaseUrl": "" if self._options.database_url else self._environment["DATABASE_URL"],
             "temporalAddress": temporal_address,

@@ -1,7 +1,10 @@
 """From start to stop: own the state directory, run the platform, end it on a signal."""
 
 import asyncio
+import os
 import signal
+import sys
+import webbrowser
 
 from cli.console import terminal
 from cli.shutdown import until_stopped
@@ -35,6 +38,8 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
         "\n".join(
             [
                 "",
+                f"Console       {connection['signInUrl']}",
+                "              (signs you in once; `workspace sign-in` prints another link)",
                 f"API           {connection['baseUrl']}",
                 f"Documentation {connection['docsUrl']}",
                 f"Temporal UI   {connection['temporalUiUrl'] or '(not known)'}",
@@ -46,7 +51,16 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
             ]
         )
     )
+    if has_screen():
+        await asyncio.to_thread(webbrowser.open, connection["signInUrl"])
     await asyncio.Event().wait()
+
+
+def has_screen() -> bool:
+    """True for a person at a terminal of a machine that can show a browser's window."""
+    if not sys.stdout.isatty() or os.environ.get("WORKSPACE_OPEN_BROWSER") == "0":
+        return False
+    return sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
 def _stop_on_signals(platform: Platform) -> asyncio.Event:

@@ -37,7 +37,9 @@ def test_every_operation_is_found() -> None:
             with cell(route.operation.name):
                 names = re.findall(r"{(\w+)}", route.path)
                 path = re.sub(r"{(\w+)}", r"the-\1", route.path)
-                operation, parameters = dispatch.find(route.operation.method, path)
+                is_page = route.operation.access.page
+                find = dispatch.find_page if is_page else dispatch.find
+                operation, parameters = find(route.operation.method, path)
                 assert operation is route.operation
                 assert parameters == {name: f"the-{name}" for name in names}
 

@@ -198,7 +198,7 @@ def _may_resume(request: ApiRequest) -> bool:
     )
 
 
-@router.get(f"{RUN}/node-runs", access=READ)
+@router.get(f"{RUN}/node-runs", access=replace(READ, cookie=True))
 async def list_automation_node_runs(  # the filters of a list
     request: ApiRequest,
     limit: Limit = 30,

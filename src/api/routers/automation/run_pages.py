@@ -1,10 +1,10 @@
-"""The page of a run: its shell and assets, what it shows at first, and what changes."""
+"""The reads of the page of a run: all of it at first, the changes, and the files of pages."""
 
 from starlette.responses import Response
 
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.pages.assets import asset, shell
+from api.pages.assets import asset
 from api.run_events import AutomationRunWatch, run_events
 from api.run_links import add_links
 from models.automation.run_overviews import queries
@@ -15,7 +15,9 @@ from runtime.errors import NotFoundError
 router = Router(tags=["run pages"])
 
 RUN = "/v1/runs/{runId}"
-READ = Access(scopes=[Scope.AUTOMATIONS_READ], resource="run", level=Level.VIEW, snapshot=True)
+READ = Access(
+    scopes=[Scope.AUTOMATIONS_READ], resource="run", level=Level.VIEW, snapshot=True, cookie=True
+)
 
 _OPEN = Access(credential="none", transaction=False)
 
@@ -38,12 +40,6 @@ async def watch_run(request: ApiRequest) -> Response:
     watch = AutomationRunWatch(request.actor.workspace_id, request.ids["runId"])
     events = run_events(request.services, watch)
     return EventStream(request.services.streams, request.share, with_keepalive(events))
-
-
-@router.get("/runs/{runId}", access=_OPEN, documented=False)
-async def get_run_page() -> Response:
-    """Look at a run in a browser; the page asks for a key and holds no data itself."""
-    return shell("run")
 
 
 @router.get("/pages/{pageFile}", access=_OPEN, documented=False)

@@ -1,5 +1,6 @@
 """Reading automations and versions. Every query names the workspace (promise I6)."""
 
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -120,6 +121,31 @@ async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) ->
         automations=[AutomationSummary.model_validate(row) for row in shown.items],
         cursor=shown.cursor,
     )
+
+
+async def next_due(work: UnitOfWork, actor: Actor, most: int) -> list[AutomationSummary]:
+    """The automations the actor sees whose schedule fires next, `most` of them, the first first."""
+    statement = (
+        _summaries(actor.workspace_id)
+        .where(
+            automation.c.item_id.not_in(select(closed_items(actor).c.id)),
+            automation.c.enabled,
+            automation.c.next_run_at.is_not(None),
+        )
+        .order_by(automation.c.next_run_at, automation.c.id)
+        .limit(most)
+    )
+    return [AutomationSummary.model_validate(row) for row in await work.rows(statement)]
+
+
+async def labels_of(work: UnitOfWork, actor: Actor, ids: Collection[Id]) -> dict[Id, str]:
+    """The labels of automations by id; the caller has found out which of these the actor sees."""
+    rows = await work.rows(
+        select(automation.c.id, automation.c.label).where(
+            automation.c.workspace_id == actor.workspace_id, automation.c.id.in_(sorted(set(ids)))
+        )
+    )
+    return {row.id: row.label for row in rows}
 
 
 async def list_versions(

@@ -33,6 +33,12 @@ class RunWait(SQLModel, table=True):
             "event_key",
             postgresql_where=text("event_key IS NOT NULL AND outcome IS NULL"),
         ),
+        Index(
+            "ix_run_wait_pending_approval",
+            "workspace_id",
+            "created_at",
+            postgresql_where=text("kind = 'approval' AND outcome IS NULL"),
+        ),
     )
 
     run_id: Id = Field(primary_key=True)

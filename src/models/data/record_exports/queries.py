@@ -60,7 +60,7 @@ async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | Non
         rows = await read_page(work, schema, query, route, after, PAGE)
     specs = columns(query.shown_fields)
     records = await record_details(work, actor, schema, rows, query.shown_fields)
-    names = await _names(work, job.workspace_id, set(named_ids(records, specs)))
+    names = await names_of(work, job.workspace_id, set(named_ids(records, specs)))
     legend = Legend(names, zone(body.timezone or "UTC"))
     last = [plain(value) for value in query.order.position(rows[-1])] if rows else None
     return Rows(
@@ -78,7 +78,7 @@ async def _actor(work: UnitOfWork, job: JobRow) -> Actor:
     return actor
 
 
-async def _names(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str, str]:
+async def names_of(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str, str]:
     """The names of people and files by id."""
     if not ids:
         return {}

@@ -71,7 +71,7 @@ def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:
     if spec.relation:
         return _joined(each.title for each in record.related.get(spec.key, ()))
     value = _value(record, spec)
-    return None if value is None else _shown(value, spec, legend)
+    return None if value is None else cell_of(value, spec, legend)
 
 
 def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
@@ -80,7 +80,8 @@ def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
     return (record.system if spec.system else record.data).get(spec.key)
 
 
-def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
+def cell_of(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
+    """A value of a field that is no relation as a cell."""
     match value_form(spec):
         case ValueForm.MOMENT:
             return moment(value).astimezone(legend.zone).isoformat(timespec="milliseconds")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, tuple_
+from sqlalchemy import ColumnElement, Select, func, select, tuple_
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
@@ -63,6 +63,23 @@ async def list_notifications(
         notifications=[NotificationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,
     )
+
+
+async def count_unread(work: UnitOfWork, user_id: Id, workspace_id: Id, most: int) -> int:
+    """The number of notifications of a user in a workspace that wait to be read, up to `most`."""
+    columns = notification.c
+    waiting = (
+        select(columns.id)
+        .where(
+            columns.user_id == user_id,
+            columns.workspace_id == workspace_id,
+            columns.read_at.is_(None),
+            columns.archived_at.is_(None),
+        )
+        .limit(most)
+        .subquery()
+    )
+    return int(await work.scalar(select(func.count()).select_from(waiting)))
 
 
 async def find_notification(work: UnitOfWork, notification_id: Id) -> NotificationRow | None:

@@ -1,14 +1,16 @@
 """Reading API keys."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, select
+from sqlalchemy import ColumnElement, ScalarSelect, and_, not_, or_, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.core.pagination import Page, PageRequest
 from models.people.api_keys.shapes import ApiKeyBody
-from models.people.api_keys.tables import api_key
+from models.people.api_keys.tables import ApiKey, api_key
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
@@ -27,6 +29,30 @@ async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
         .limit(2 * MAX_KEYS)
     )
     return [ApiKeyBody.model_validate(row) for row in rows]
+
+
+async def page_of_keys(
+    work: UnitOfWork, actor: Actor, page: PageRequest, *, live: bool
+) -> Page[ApiKeyBody]:
+    """The keys that work, or the keys that are revoked or expired, newest first."""
+    columns = api_key.c
+    works = and_(
+        columns.revoked_at.is_(None),
+        or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+    )
+    own = select(*_SHOWN).where(
+        columns.workspace_id == actor.workspace_id, works if live else not_(works)
+    )
+    shown = await page.descending(work, own, columns.created_at, columns.id, of=ApiKey)
+    return Page([ApiKeyBody.model_validate(row) for row in shown.items], shown.cursor)
+
+
+async def key_names(work: UnitOfWork, actor: Actor, key_ids: Collection[Id]) -> Mapping[Id, str]:
+    """The names of keys of the workspace."""
+    these = select(api_key.c.id, api_key.c.name).where(
+        api_key.c.workspace_id == actor.workspace_id, api_key.c.id.in_(key_ids)
+    )
+    return {row.id: row.name for row in await work.rows(these)}
 
 
 async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.core.access.rules import PrincipalType
 from models.people.api_keys.tables import api_key
+from models.people.browser_sessions.joins import BROWSER_SESSION, live_session_of_user
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
@@ -39,6 +40,13 @@ class SessionRow(Protocol):
     platform_admin: bool
     workspace_id: UUID | None
     role: str | None
+
+
+class BrowserSessionRow(SessionRow, Protocol):
+    """The same for a session in a browser, with when it was used last."""
+
+    last_used_at: datetime
+    expires_at: datetime
 
 
 def _acting(kind: PrincipalType) -> ColumnElement[str]:
@@ -78,32 +86,43 @@ _KEY = PreparedStatement(
     KeyRow,
 )
 
-_SESSION = PreparedStatement(
-    select(
-        app_user.c.id,
-        app_user.c.email,
-        app_user.c.name,
-        app_user.c.platform_admin,
-        workspace_member.c.workspace_id,
-        workspace_member.c.role,
-        _acting(PrincipalType.SESSION),
-    )
-    .select_from(app_user)
-    .outerjoin(
-        workspace_member.join(
-            workspace,
-            and_(
-                workspace.c.id == workspace_member.c.workspace_id,
-                workspace.c.deleted_at.is_(None),
-            ),
+_PERSON = select(
+    app_user.c.id,
+    app_user.c.email,
+    app_user.c.name,
+    app_user.c.platform_admin,
+    workspace_member.c.workspace_id,
+    workspace_member.c.role,
+    _acting(PrincipalType.SESSION),
+)
+
+_MEMBERSHIPS = (
+    workspace_member.join(
+        workspace,
+        and_(
+            workspace.c.id == workspace_member.c.workspace_id,
+            workspace.c.deleted_at.is_(None),
         ),
-        workspace_member.c.user_id == app_user.c.id,
-    )
+    ),
+    workspace_member.c.user_id == app_user.c.id,
+)
+
+_SESSION = PreparedStatement(
+    _PERSON.select_from(app_user)
+    .outerjoin(*_MEMBERSHIPS)
     .where(
         app_user.c.issuer == bindparam("issuer"),
         app_user.c.subject == bindparam("subject"),
     ),
     SessionRow,
+)
+
+_BROWSER_SESSION = PreparedStatement(
+    _PERSON.add_columns(BROWSER_SESSION.last_used_at, BROWSER_SESSION.expires_at)
+    .select_from(app_user)
+    .join(*live_session_of_user())
+    .outerjoin(*_MEMBERSHIPS),
+    BrowserSessionRow,
 )
 
 
@@ -119,3 +138,8 @@ async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> KeyRow | 
 async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[SessionRow]:
     """The user an issuer calls `subject`: one row per membership, or one without."""
     return await _SESSION.rows(work, {"issuer": issuer, "subject": subject})
+
+
+async def browser_session_user(work: UnitOfWork, digest: bytes) -> Sequence[BrowserSessionRow]:
+    """The user of a live session: one row per membership, or one without; none when it is over."""
+    return await _BROWSER_SESSION.rows(work, {"digest": digest})

@@ -6,21 +6,19 @@ from sqlalchemy import insert, select, update
 
 from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id
+from models.people.invitations.queries import OPEN, is_addressed, open_invitation
 from models.people.invitations.rules import LIFETIME, new_token
 from models.people.invitations.shapes import CreateInvitation, InvitationBody, IssuedInvitation
 from models.people.invitations.tables import Invitation, invitation
 from models.people.members.queries import has_address
 from models.people.members.rules import check_role_given, outranks
-from models.people.users.queries import find_user
 from models.people.workspaces.commands import add_member, lock_members
-from models.people.workspaces.queries import get_workspace, live_workspace_of
+from models.people.workspaces.queries import get_workspace
 from models.people.workspaces.shapes import WorkspaceEntry
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
-
-_OPEN = (invitation.c.accepted_at.is_(None), invitation.c.revoked_at.is_(None))
 
 
 async def create_invitation(
@@ -38,7 +36,7 @@ async def create_invitation(
         raise ConflictError("This person is a member of the workspace already.")
     await work.execute(
         update(invitation)
-        .where(invitation.c.workspace_id == actor.workspace_id, invitation.c.email == email, *_OPEN)
+        .where(invitation.c.workspace_id == actor.workspace_id, invitation.c.email == email, *OPEN)
         .values(revoked_at=work.now)
     )
     token = new_token()
@@ -65,7 +63,7 @@ async def revoke_invitation(work: UnitOfWork, actor: Actor, invitation_id: Id) -
     Raises `NotFoundError`.
     """
     this = (invitation.c.workspace_id == actor.workspace_id, invitation.c.id == invitation_id)
-    await work.execute(update(invitation).where(*this, *_OPEN).values(revoked_at=work.now))
+    await work.execute(update(invitation).where(*this, *OPEN).values(revoked_at=work.now))
     row = await work.first(select(invitation).where(*this))
     if row is None:
         raise NotFoundError("invitation")
@@ -80,9 +78,9 @@ async def accept_invitation(
     A member keeps the stronger role. Raises `NotFoundError` for everything else, so that a token
     tells nothing to those it was not made for.
     """
-    row = await _open_invitation(work, keys, token)
-    user = await find_user(work, principal.user_id)
-    if row is None or user is None or (user.email or "").lower() != row.email:
+    statement = open_invitation(keys, token, work.now).with_for_update(of=invitation)
+    row = await work.first(statement, of=Invitation)
+    if row is None or not await is_addressed(work, principal, row):
         raise NotFoundError("invitation")
     await work.execute(
         update(invitation).where(invitation.c.id == row.id).values(accepted_at=work.now)
@@ -93,17 +91,3 @@ async def accept_invitation(
         role = current
     await add_member(work, row.workspace_id, principal.user_id, role)
     return await get_workspace(work, principal, row.workspace_id, role)
-
-
-async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Invitation | None:
-    return await work.first(
-        select(invitation)
-        .join(*live_workspace_of(invitation))
-        .where(
-            invitation.c.digest.in_(keys.digests(token.encode("utf-8", "replace"))),
-            invitation.c.expires_at > work.now,
-            *_OPEN,
-        )
-        .with_for_update(of=invitation),
-        of=Invitation,
-    )

@@ -7,7 +7,7 @@ from sqlalchemy import Select, func, select, true
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.pagination import PageRequest
+from models.core.pagination import Page, PageRequest
 from models.people.api_keys.queries import user_of_key
 from models.people.request_logs.shapes import AuditEntryBody, AuditLog, RequestLogBody
 from models.people.request_logs.tables import IS_CHANGE, RequestLog, request_log
@@ -23,6 +23,16 @@ async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[
         .limit(limit)
     )
     return [RequestLogBody.model_validate(row) for row in rows]
+
+
+async def page_of_requests(
+    work: UnitOfWork, actor: Actor, page: PageRequest
+) -> Page[RequestLogBody]:
+    """The workspace's calls, newest first."""
+    columns = request_log.c
+    calls = select(request_log).where(columns.workspace_id == actor.workspace_id)
+    shown = await page.descending(work, calls, columns.created_at, columns.id, of=RequestLog)
+    return Page([RequestLogBody.model_validate(row) for row in shown.items], shown.cursor)
 
 
 async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> AuditLog:

@@ -1,6 +1,6 @@
 """Reading users."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, ScalarSelect, func, select
@@ -24,6 +24,13 @@ async def display_name(work: UnitOfWork, user_id: Id | None) -> str:
     if user is None:
         return "An automation"
     return user.name or user.email or "Somebody"
+
+
+async def display_names(work: UnitOfWork, user_ids: Collection[Id]) -> Mapping[Id, str]:
+    """The names of users, else their e-mail addresses; a user without either is left out."""
+    name = func.coalesce(app_user.c.name, app_user.c.email).label("name")
+    rows = await work.rows(select(app_user.c.id, name).where(app_user.c.id.in_(user_ids)))
+    return {row.id: row.name for row in rows if row.name is not None}
 
 
 def display_name_of(user_id: ColumnElement[Any]) -> ScalarSelect[Any]:

@@ -1,0 +1,118 @@
+// What the pages of the console do beyond what HTML can: times, copying, messages, pauses.
+
+const root = document.documentElement;
+root.classList.add("script");
+
+/** Times in the reader's zone: short where they stand, exact on hover. */
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const STEPS = [[60, "s", 1], [3600, "min", 60], [86_400, "h", 3600]];
+
+/** `12 s ago`, `in 6 h`; null for what is more than a day away. */
+function near(seconds) {
+  const distance = Math.abs(seconds);
+  if (distance < 1) return "now";
+  for (const [bound, unit, size] of STEPS) {
+    const count = `${Math.floor(distance / size)} ${unit}`;
+    if (distance < bound) return seconds < 0 ? `${count} ago` : `in ${count}`;
+  }
+  return null;
+}
+
+function shown(moment) {
+  const now = new Date();
+  const close = near((moment - now) / 1000);
+  if (close !== null) return close;
+  const date = moment.getFullYear() === now.getFullYear() ? day : year;
+  return `${date.format(moment)}, ${clock.format(moment)}`;
+}
+
+function tell(time) {
+  const moment = new Date(time.dateTime);
+  if (Number.isNaN(moment.getTime())) return;
+  const text = shown(moment);
+  if (time.textContent !== text) time.textContent = text;
+  const title = `${exact.format(moment)}\n${time.dateTime}`;
+  if (time.title !== title) time.title = title;
+}
+
+const tellAll = () => document.querySelectorAll("time[datetime]").forEach(tell);
+
+/** A button beside each command that copies it. */
+function copyable(code) {
+  if (code.querySelector("button")) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  code.append(button);
+}
+
+function enhance() {
+  tellAll();
+  document.querySelectorAll("[data-copy]").forEach(copyable);
+}
+
+// Before anything is painted, also what htmx has just brought in.
+new MutationObserver(enhance).observe(document.body, { childList: true, subtree: true, characterData: true });
+setInterval(tellAll, 20_000);
+enhance();
+
+document.addEventListener("click", async (event) => {
+  const dismiss = event.target.closest(".dismiss");
+  if (dismiss) dismiss.closest(".toast").remove();
+  const copy = event.target.closest(".copy");
+  if (copy) {
+    const text = [...copy.parentElement.childNodes].filter((one) => one !== copy)
+      .map((one) => one.textContent).join("");
+    await navigator.clipboard.writeText(text);
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+  }
+  // A menu closes when somebody clicks beside it.
+  for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  }
+});
+
+/** Whether somebody has written something into a field. */
+const isWritten = (field) => (field.type === "checkbox"
+  ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+const FIELDS = "input:not([type=hidden]), textarea";
+
+/** Whether a refresh would disturb: nobody looks, or somebody is about to do something there. */
+const busy = (part) => document.hidden
+  || document.querySelector("dialog[open], [popover]:popover-open") !== null
+  || [...part.querySelectorAll(FIELDS)].some((field) => isWritten(field) || field === document.activeElement);
+
+document.addEventListener("htmx:before:request", (event) => {
+  const part = event.target;
+  if (part.dataset?.refresh !== undefined && busy(part)) event.preventDefault();
+});
+
+// A form that was taken has done what it is for, and so has the dialog around it.
+document.addEventListener("htmx:after:request", (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
+  if (!(event.detail?.ctx?.response?.raw?.ok)) return;
+  form.reset();
+  form.closest("dialog")?.close();
+});
+
+// Messages of success go by themselves; what went wrong stays until it is dismissed.
+new MutationObserver((changes) => {
+  for (const toast of changes.flatMap((one) => [...one.addedNodes])) {
+    if (toast.dataset?.kind === "success") setTimeout(() => toast.remove(), 6000);
+  }
+}).observe(document.getElementById("toasts") ?? document.createElement("div"), { childList: true });

@@ -1,0 +1,1 @@
+"""Automations: the list, and the page of one."""

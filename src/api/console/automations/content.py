@@ -1,0 +1,104 @@
+"""The content of the pages of automations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from api.console.runs.listing import Filters, Listing, listing
+from api.console.words import curl
+from api.kernel.request import ApiRequest
+from models.automation.automation_runs.last_results import LastRun, last_runs_of
+from models.automation.automations import queries
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    AutomationSummary,
+    AutomationVersionShape,
+)
+from models.automation.run_overviews.shapes import RunGraph
+from models.core.base import JsonObject
+
+PAGE = 50
+_RUNS, _VERSIONS = 10, 10
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationRow:
+    """An automation in the list, with its last run."""
+
+    automation: AutomationSummary
+    last: LastRun | None
+
+
+async def rows_of(
+    request: ApiRequest, cursor: str | None
+) -> tuple[Sequence[AutomationRow], str | None]:
+    """A page of the list, and where the next begins."""
+    page = request.page("automations", PAGE, cursor)
+    listed = await queries.list_automations(request.work, request.actor, page)
+    ids = [one.id for one in listed.automations]
+    last = await last_runs_of(request.work, request.actor, ids)
+    return [AutomationRow(one, last.get(one.id)) for one in listed.automations], listed.cursor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutomationContent:
+    """The content of the page of one automation."""
+
+    automation: AutomationDetail
+    graph: RunGraph | None
+    """The graph as the picture needs it; what its nodes are given is not in it."""
+    example: JsonObject
+    """The payload that a run by hand starts with, unless the person writes another."""
+    may_act: bool
+    versions: Sequence[AutomationVersionShape]
+    runs: Listing
+    calls: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The path below which the actions are."""
+        one = self.automation
+        return f"/workspaces/{one.workspace_id}/automations/{one.id}"
+
+    @property
+    def picture(self) -> JsonObject:
+        """The graph as the script reads it that draws it."""
+        return {} if self.graph is None else self.graph.model_dump(mode="json", by_alias=True)
+
+    @property
+    def has_errors(self) -> bool:
+        """Something keeps it from being published."""
+        return any(issue.severity == "error" for issue in self.automation.reference_issues)
+
+
+async def content_of(request: ApiRequest, base: str) -> AutomationContent:
+    """Everything that the page of one automation shows. Raises NotFoundError."""
+    work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
+    automation = await queries.detail(work, actor, request.services.keys, automation_id)
+    page = request.page("automation_versions", _VERSIONS, None, automation_id)
+    versions = await queries.list_versions(work, actor, automation_id, page)
+    return AutomationContent(
+        automation=automation,
+        graph=None if automation.graph is None else RunGraph.model_validate(automation.graph),
+        example=_example(automation),
+        may_act=await queries.may_edit(work, actor, automation_id),
+        versions=versions.versions,
+        runs=await listing(request, Filters(automation_id=automation_id), _RUNS),
+        calls=_calls(automation, base),
+    )
+
+
+def _example(found: AutomationDetail) -> JsonObject:
+    payloads = [] if found.graph is None else found.graph.get("testPayloads") or []
+    example: JsonObject = payloads[0].get("payload", {}) if payloads else {}
+    return example
+
+
+def _calls(found: AutomationDetail, base: str) -> Mapping[str, str]:
+    path = f"/v1/workspaces/{found.workspace_id}/automations/{found.id}"
+    other = "false" if found.enabled else "true"
+    return {
+        "read": curl(base, "GET", path),
+        "run": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
+        "publish": curl(base, "POST", f"{path}/publish", "{}"),
+        "enable": curl(base, "PATCH", path, f'{{"enabled": {other}}}'),
+    }

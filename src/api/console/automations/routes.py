@@ -1,0 +1,115 @@
+"""The list of automations, the page of one, and what can be done with it."""
+
+from typing import Literal
+
+from starlette.responses import Response
+
+from api.console.automations.content import PAGE, content_of, rows_of
+from api.console.forms import Form, done, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.routers.automation.automation_runs import START
+from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, WRITE
+from models.automation.automation_runs.commands import run_now
+from models.automation.automation_runs.shapes import RunNow
+from models.automation.automations import commands
+from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
+from models.core.access.rules import Level, Scope
+from models.core.base import InputId, JsonObject
+from runtime.errors import ConflictError, RunError, ValidationError
+from runtime.strict_json import StrictJsonError, parse
+
+router = Router(tags=["console"], refuse=refuse)
+
+_ONE = AUTOMATION.removeprefix("/v1")
+
+
+class Run(Form):
+    """The payload of a run by hand, as a person wrote it."""
+
+    payload: str = "{}"
+
+
+class Publish(Form):
+    """The draft that the person has looked at, and a note."""
+
+    draft_version_id: InputId | None = None
+    note: str | None = None
+
+
+class Enable(Form):
+    """The state that the automation is to have."""
+
+    enabled: Literal["true", "false"]
+
+
+@router.get(
+    AUTOMATIONS.removeprefix("/v1"),
+    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)),
+    documented=False,
+)
+async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the automations of a workspace."""
+    rows, following = await rows_of(request, cursor)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/automations?limit={PAGE}"
+    call = curl(shell.base, "GET", path)
+    return page(
+        request, "automations.html", shell, rows=rows, cursor=cursor, next=following, call=call
+    )
+
+
+@router.get(_ONE, access=paged(READ), documented=False)
+async def get_automation_page(request: ApiRequest) -> Response:
+    """Look at an automation: its graph, its runs and its versions."""
+    shell = await shell_of(request)
+    content = await content_of(request, shell.base)
+    return page(request, "automation.html", shell, content=content)
+
+
+@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError], documented=False)
+async def run_by_hand(request: ApiRequest, body: Run) -> Response:
+    """Run an automation now, and lead to the run."""
+    wanted = RunNow(triggerPayload=_payload(body.payload))
+    run = await run_now(request.work, request.actor, request.ids["automationId"], wanted)
+    return see_other(f"/runs/{run.id}")
+
+
+@router.post(f"{_ONE}/enable", access=paged(WRITE), documented=False)
+async def enable_automation(request: ApiRequest, body: Enable) -> Response:
+    """Let an automation run by its trigger, or stop that."""
+    automation_id = request.ids["automationId"]
+    wanted = UpdateAutomation(enabled=body.enabled == "true")
+    found = await commands.update_automation(
+        request.work, request.actor, request.services.keys, automation_id, wanted, None
+    )
+    word = "on: its trigger starts runs" if found.enabled else "off: nothing starts it by itself"
+    return done(request, f"The automation is {word}.", _path(request))
+
+
+@router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def publish_draft(request: ApiRequest, body: Publish) -> Response:
+    """Publish the draft, if it is the one that the person has looked at."""
+    wanted = PublishAutomation(note=body.note, expectedDraftVersionId=body.draft_version_id)
+    found = await commands.publish(
+        request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
+    )
+    return done(request, f"Version {found.version} is published.", _path(request))
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
+
+
+def _payload(text: str) -> JsonObject:
+    """The JSON object that a person wrote. Raises ValidationError."""
+    try:
+        value = parse(text.encode())
+    except StrictJsonError as error:
+        raise ValidationError.at("payload", error.message) from None
+    if not isinstance(value, dict):
+        raise ValidationError.at("payload", 'must be a JSON object, such as {"name": "Ada"}')
+    return value

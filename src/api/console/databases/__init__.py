@@ -1,0 +1,1 @@
+"""Pages of a database: its records in the forms of its views, export, import."""

@@ -1,0 +1,207 @@
+"""The records of a database page: what its URL asks for, and the equal call of the API."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from api.console.forms import body_of
+from api.console.records.cells import Cell, cells_of, legend_of
+from api.console.records.entry import is_typed, typed_value
+from api.console.words import curl, queried
+from api.kernel.request import ApiRequest
+from models.core.base import Id, JsonObject
+from models.core.filters.forms import ValueForm
+from models.data.databases.shapes import DatabaseDetail
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.registry import value_form
+from models.data.fields.rules.value_conversion import Lost
+from models.data.records.queries.records import ask_records
+from models.data.records.shapes import QueryResult, RecordDetail, RecordQuery
+from models.data.views.queries import through_its_view
+from models.data.views.shapes import ViewShape
+from runtime.errors import ValidationError
+
+PAGE = 50
+MOST_COLUMNS = 12
+"""Columns of a table without a view that says which; the page of a record has all fields."""
+
+
+class Comparison(StrEnum):
+    """The comparisons of the filter bar; the API has more (decisions C5)."""
+
+    CONTAINS = "contains"
+    IS = "is"
+    IS_NOT = "is_not"
+    MORE = "more"
+    LESS = "less"
+    EMPTY = "empty"
+    FILLED = "filled"
+
+
+COMPARISONS = [
+    ("contains", "contains"),
+    ("is", "is"),
+    ("is_not", "is not"),
+    ("more", "is more than or after"),
+    ("less", "is less than or before"),
+    ("empty", "is empty"),
+    ("filled", "is filled"),
+]
+_OPS = {
+    Comparison.CONTAINS: "contains",
+    Comparison.IS: "eq",
+    Comparison.IS_NOT: "ne",
+    Comparison.MORE: "gt",
+    Comparison.LESS: "lt",
+    Comparison.EMPTY: "is_empty",
+    Comparison.FILLED: "is_not_empty",
+}
+_OF_SETS = {Comparison.IS: "has_any", Comparison.IS_NOT: "has_none", Comparison.CONTAINS: "has_any"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The records that the URL asks for."""
+
+    view: Id | None = None
+    search: str | None = None
+    sort: str | None = None
+    """The key of a field; with `-` before it, the other way round."""
+    field: str | None = None
+    comparison: Comparison | None = None
+    value: str | None = None
+    archived: bool = False
+
+    def query(self, **others: object) -> dict[str, object]:
+        """The parameters of the URL, some of them replaced by `others`."""
+        return {
+            "view": self.view,
+            "search": self.search,
+            "sort": self.sort,
+            "field": self.field,
+            "comparison": self.comparison,
+            "value": self.value,
+            "archived": "true" if self.archived else None,
+            **others,
+        }
+
+    @property
+    def narrow(self) -> bool:
+        return bool(self.search or (self.field and self.comparison))
+
+    def body(self, fields: FieldSpecs) -> RecordQuery:
+        """The query of the API that asks for the same. Raises ValidationError."""
+        query: JsonObject = {"limit": PAGE, "includeArchived": self.archived}
+        if self.view is not None:
+            query["viewId"] = str(self.view)
+        if self.search:
+            query["search"] = self.search
+        if self.sort:
+            direction = "desc" if self.sort.startswith("-") else "asc"
+            query["sorts"] = [{"field": self.sort.removeprefix("-"), "direction": direction}]
+        if self.field and self.comparison:
+            query["filter"] = self._filter(fields)
+        return body_of(RecordQuery, query)
+
+    def _filter(self, fields: FieldSpecs) -> JsonObject:
+        assert self.field is not None
+        assert self.comparison is not None
+        spec = fields.get(self.field)
+        if spec is None:
+            raise ValidationError.at("field", "There is no such field.")
+        leaf: JsonObject = {"field": spec.key, "op": _OPS[self.comparison]}
+        if self.comparison in {Comparison.EMPTY, Comparison.FILLED}:
+            return leaf
+        if self.value is None:
+            raise ValidationError.at("value", "Say what to compare with.")
+        if value_form(spec) is ValueForm.OPTIONS:
+            return leaf | {"op": _OF_SETS.get(self.comparison, leaf["op"]), "value": [self.value]}
+        value = typed_value(spec, self.value) if is_typed(spec) else self.value
+        if isinstance(value, Lost):
+            kind = spec.kind.value.replace("_", " ")
+            raise ValidationError.at("value", f"“{spec.label}” holds values of the kind {kind}.")
+        return leaf | {"value": value}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record of a list."""
+
+    record: RecordDetail
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of records in the columns of a view; a `problem` says why there is none."""
+
+    columns: Sequence[FieldSpec]
+    rows: Sequence[Row]
+    cursor: str | None
+    fields: FieldSpecs
+    problem: str = ""
+
+
+async def listing(
+    request: ApiRequest,
+    database: DatabaseDetail,
+    view: ViewShape | None,
+    selection: Selection,
+    cursor: str | None,
+    limit: int = PAGE,
+) -> Listing:
+    """The records that the URL asks for. What is wrong with it is told beside the filter."""
+    work, actor = request.work, request.actor
+    schema = await load_schema(work, actor.workspace_id, database.id)
+    shown = {field.key for field in database.fields}
+    fields = {key: spec for key, spec in schema.fields.items() if key in shown}
+    columns = _columns(fields, view)
+    empty = Listing(columns, [], None, fields)
+    try:
+        body = selection.body(fields).model_copy(update={"cursor": cursor, "limit": limit})
+        through = await through_its_view(work, actor, database.id, body)
+        result = await ask_records(work, actor, database.id, through, request.services.keys)
+    except ValidationError as refusal:
+        return replace(empty, problem=refusal.message)
+    if result is None:
+        return replace(
+            empty,
+            problem="This takes longer than a page may. An index that shortens it is being built:"
+            " try again in a minute, or ask for less.",
+        )
+    return replace(empty, rows=await _rows(request, result, columns), cursor=result.cursor)
+
+
+async def _rows(
+    request: ApiRequest, result: QueryResult, columns: Sequence[FieldSpec]
+) -> Sequence[Row]:
+    legend = await legend_of(request.work, request.actor, result.records, columns)
+    return [Row(one, cells_of(one, columns, legend)) for one in result.records]
+
+
+def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
+    """The fields that a view shows, else the first ones; the title leads."""
+    keys = [key for key, spec in fields.items() if spec.kind is not FieldKind.BUTTON]
+    listed = (view.manifest.get("fields") if view is not None else None) or []
+    if listed:
+        hidden = {one["key"] for one in listed if one.get("visible") is False}
+        named = [one["key"] for one in listed if one["key"] in keys]
+        # A field that the view says nothing of was added since.
+        keys = [key for key in named if key not in hidden]
+    else:
+        keys = keys[:MOST_COLUMNS]
+    ordered = [TITLE_KEY, *(key for key in keys if key != TITLE_KEY)]
+    return [fields[key] for key in ordered if key in fields]
+
+
+def equal_call(base: str, database_id: Id, selection: Selection, fields: FieldSpecs) -> str:
+    """The call of the API that asks for the same."""
+    try:
+        body = selection.body(fields).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    except ValidationError:
+        body = {}
+    path = queried(f"/v1/databases/{database_id}/records/query")
+    return curl(base, "POST", path, json.dumps(body, ensure_ascii=False))

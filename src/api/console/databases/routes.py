@@ -1,0 +1,150 @@
+"""The page of a database; databases are made and removed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from api.console.databases import arrangements
+from api.console.databases.listing import (
+    COMPARISONS,
+    PAGE,
+    Comparison,
+    Selection,
+    equal_call,
+    listing,
+)
+from api.console.forms import Form, body_of, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId, Router
+from api.routers.data import databases
+from api.routers.data.databases import DATABASE, DATABASES
+from models.core.access.rules import Level, Scope
+from models.data.database_templates.commands import create_from_template
+from models.data.database_templates.queries import list_templates
+from models.data.database_templates.shapes import CreateFromTemplate
+from models.data.databases import queries
+from models.data.databases.commands.databases import create_database, delete_database
+from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.views.rules.kinds import Placement, ViewKind
+from runtime.errors import ConflictError
+
+router = Router(tags=["console"], refuse=refuse)
+
+_DATABASES = DATABASES.removeprefix("/v1")
+_DATABASE = DATABASE.removeprefix("/v1")
+_READ = Access(scopes=[Scope.DATABASES_READ, Scope.RECORDS_READ], resource="database", heavy=True)
+_CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True)
+_TEMPLATES: Mapping[ViewKind, str] = {
+    ViewKind.BOARD: "board.html",
+    ViewKind.GALLERY: "gallery.html",
+    ViewKind.CALENDAR: "calendar.html",
+    ViewKind.TIMELINE: "calendar.html",
+}
+
+
+class NewDatabase(Form):
+    """The name of a new database, and the template it is made from."""
+
+    label: str | None = None
+    template: str | None = None
+
+
+@router.post(_DATABASES, access=paged(_CREATE), errors=[ConflictError], documented=False)
+async def create(request: ApiRequest, body: NewDatabase) -> Response:
+    """Create a database, empty or from a template, and lead to it."""
+    work, actor = request.work, request.actor
+    if body.template is None:
+        empty = body_of(CreateDatabase, {"label": body.label or "Untitled"})
+        database = await create_database(work, actor, empty)
+    else:
+        fields = {"templateId": body.template, "label": body.label}
+        copy = body_of(CreateFromTemplate, fields)
+        database = await create_from_template(work, actor, copy.template_id, copy)
+    return see_other(f"/workspaces/{actor.workspace_id}/databases/{database.id}")
+
+
+@router.get(f"{_DATABASES}/new", access=paged(_CREATE), documented=False)
+async def get_new(request: ApiRequest) -> Response:
+    """Choose what a new database is made from."""
+    shell = await shell_of(request)
+    call = curl(
+        shell.base,
+        "POST",
+        f"/v1/workspaces/{request.workspace_id}/databases/from-template",
+        '{"templateId": "tasks"}',
+    )
+    return page(request, "new_database.html", shell, templates=list_templates(), call=call)
+
+
+@router.get(_DATABASE, access=paged(replace(_READ, level=Level.VIEW)), documented=False)
+async def get_database(  # noqa: PLR0913  # the filters of a list
+    request: ApiRequest,
+    *,
+    cursor: Cursor = None,
+    view: QueryId | None = None,
+    search: str | None = None,
+    sort: str | None = None,
+    field: str | None = None,
+    comparison: Comparison | None = None,
+    value: str | None = None,
+    month: str | None = None,
+    archived: Flag = False,
+) -> Response:
+    """Look at the records of a database, as one of its views shows them."""
+    selection = Selection(
+        view=view,
+        search=search,
+        sort=sort,
+        field=field,
+        comparison=comparison,
+        value=value,
+        archived=archived,
+    )
+    database = await queries.get_database(request.work, request.actor, request.ids["databaseId"])
+    return await _database_page(request, database, selection, cursor, month)
+
+
+async def _database_page(
+    request: ApiRequest,
+    database: DatabaseDetail,
+    selection: Selection,
+    cursor: str | None,
+    month: str | None,
+) -> Response:
+    views = [view for view in database.views if view.placement is Placement.DATABASE]
+    view = next(iter(view for view in views if view.id == selection.view), None)
+    selection = selection if view is not None else replace(selection, view=None)
+    is_arranged = arrangements.is_arranged(view)
+    limit = arrangements.MOST if is_arranged else PAGE
+    listed = await listing(request, database, view, selection, cursor, limit)
+    shell = await shell_of(request)
+    today = request.work.now.date()
+    return page(
+        request,
+        "database.html",
+        shell,
+        database=database,
+        views=views,
+        view=view,
+        body=_TEMPLATES[view.kind] if view and is_arranged else "grid.html",
+        arrangements=arrangements,
+        month=arrangements.month_of(listed, view, month, today) if view else None,
+        selection=selection,
+        cursor=cursor,
+        listed=listed,
+        comparisons=COMPARISONS,
+        fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
+        may_write=shell.may("records:write"),
+        call=equal_call(shell.base, database.id, selection, listed.fields),
+    )
+
+
+@router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE), documented=False)
+async def delete(request: ApiRequest) -> Response:
+    """Put a database into the trash."""
+    await delete_database(request.work, request.actor, request.ids["databaseId"])
+    return see_other(f"/workspaces/{request.workspace_id}/items")

@@ -1,0 +1,51 @@
+"""Files of the console: their address holds a digest of all of them, so a browser keeps them."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.responses import Response
+
+from api.kernel.prepared import Prepared
+from api.kernel.routing import Access, ApiRequest, Router
+from runtime.errors import NotFoundError
+
+_HERE = Path(__file__).parent
+_LIBRARY = _HERE.parent / "static" / "htmx.js"
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_KEPT = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def _contents() -> Mapping[str, bytes]:
+    paths = sorted((*(_HERE / "assets").iterdir(), _LIBRARY))
+    return {path.name: path.read_bytes() for path in paths if path.suffix in _TYPES}
+
+
+_CONTENTS = _contents()
+DIGEST = hashlib.sha256(b"".join(_CONTENTS.values())).hexdigest()[:12]
+_PREPARED = {
+    name: Prepared.of(content, _TYPES[Path(name).suffix], _KEPT)
+    for name, content in _CONTENTS.items()
+}
+
+router = Router(tags=["console"])
+
+
+def address(name: str) -> str:
+    """The path of a file of this build."""
+    if name not in _CONTENTS:
+        raise KeyError(name)
+    return f"/console/{DIGEST}/{name}"
+
+
+@router.get(
+    "/console/{digest}/{consoleFile}",
+    access=Access(credential="none", transaction=False),
+    documented=False,
+)
+async def get_console_file(request: ApiRequest) -> Response:
+    """Read a file of the console's pages."""
+    found = _PREPARED.get(request.path_params["consoleFile"])
+    if found is None or request.path_params["digest"] != DIGEST:
+        raise NotFoundError("path")
+    return found.answer(request)

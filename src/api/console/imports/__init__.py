@@ -1,0 +1,1 @@
+"""Pages that bring spreadsheets in, and follow their imports."""

@@ -1,0 +1,132 @@
+"""Bring a spreadsheet in, follow its import, cancel it, take it back."""
+
+from starlette.responses import Response
+
+from api.console.forms import Form, body_of, done, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import Access, ApiRequest, QueryId, Router
+from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORT, IMPORTS
+from models.core.access.rules import Scope
+from models.data.databases.queries import get_database
+from models.sources.data_source_runs import queries
+from models.sources.data_source_runs.commands import acceptance
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.commands.reversal import accept_reversal
+from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.tabular.rules.options import TableFormat
+from runtime.errors import (
+    ConflictError,
+    ConflictingMutationError,
+    DeniedError,
+    InProgressError,
+    ValidationError,
+)
+
+router = Router(tags=["console"], refuse=refuse)
+
+_IMPORTS = IMPORTS.removeprefix("/v1")
+_IMPORT = IMPORT.removeprefix("/v1")
+MOST_BYTES = 5_000_000
+"""Bytes of a file that a form carries; larger ones are brought in from a terminal."""
+_REFUSALS = [ConflictError, ConflictingMutationError, DeniedError, InProgressError]
+
+
+class Import(Form):
+    """A file in base64, or the text of one, and the database it becomes or is added to."""
+
+    label: str | None = None
+    format: str = TableFormat.CSV.value
+    content: str | None = None
+    text: str | None = None
+    database: str | None = None
+
+
+@router.get(
+    "/workspaces/{workspaceId}/import",
+    access=paged(Access(scopes=[Scope.DATABASES_WRITE])),
+    documented=False,
+)
+async def get_form(request: ApiRequest, database: QueryId | None = None) -> Response:
+    """Choose a file, or paste a table."""
+    shell = await shell_of(request)
+    work, actor = request.work, request.actor
+    target = None if database is None else await get_database(work, actor, database)
+    body = '{"label": "Prices", "kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
+    return page(
+        request,
+        "import_form.html",
+        shell,
+        target=target,
+        formats=[(one.value, one.value.upper()) for one in TableFormat],
+        most=MOST_BYTES,
+        call=curl(shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports", body),
+    )
+
+
+@router.post(_IMPORTS, access=paged(BRING_IN), errors=_REFUSALS, batch=True, documented=False)
+async def start(request: ApiRequest, body: Import) -> Response:
+    """Begin an import, and lead to where it is followed."""
+    if body.content is None and body.text is None:
+        raise ValidationError.at("text", "Choose a file, or paste the rows of a table.")
+    fields = {
+        "kind": "inline",
+        "label": body.label or "Imported rows",
+        "format": body.format,
+        "content": body.content,
+        "text": body.text if body.content is None else None,
+        "targetDatabaseId": body.database,
+    }
+    content = body_of(ImportSpreadsheet, fields)
+    import_id = await accept_import(request.work, request.actor, request.new_id, content)
+    return see_other(f"/workspaces/{request.workspace_id}/imports/{import_id}")
+
+
+@router.get(_IMPORT, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ])), documented=False)
+async def get_import(request: ApiRequest) -> Response:
+    """Follow an import."""
+    import_id = request.ids["importId"]
+    detail = await queries.get_import(request.work, request.actor, import_id)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/imports/{import_id}"
+    return page(
+        request,
+        "import.html",
+        shell,
+        detail=detail,
+        going=detail.status in OPEN_RUN,
+        undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
+        call=curl(shell.base, "GET", path),
+    )
+
+
+@router.post(
+    f"{_IMPORT}/cancel",
+    access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True)),
+    documented=False,
+)
+async def cancel(request: ApiRequest) -> Response:
+    """Cancel an import, which then brings nothing in."""
+    await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
+    return done(request, "The import is cancelled.", _path(request))
+
+
+@router.post(
+    f"{_IMPORT}/undo",
+    access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True)),
+    errors=_REFUSALS,
+    documented=False,
+)
+async def undo(request: ApiRequest) -> Response:
+    """Take an import back; records that were changed since are kept."""
+    work, actor, import_id = request.work, request.actor, request.ids["importId"]
+    await queries.get_import(work, actor, import_id)
+    await accept_reversal(work, actor, import_id, None, request.new_id)
+    return done(request, "The import is being taken back.", _path(request))
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/imports/{request.ids['importId']}"

@@ -1,0 +1,1 @@
+"""Pages of a record: its values, comments and history."""

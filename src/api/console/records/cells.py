@@ -1,0 +1,170 @@
+"""Values of records as pages show them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from api.console.words import brief
+from models.core.access.rules import Actor
+from models.core.filters.forms import ValueForm
+from models.core.values import InvalidValueError, moment
+from models.data.fields.rules.fields import FieldSpec, FieldValue
+from models.data.fields.rules.kinds import FieldKind
+from models.data.fields.rules.registry import value_form
+from models.data.fields.rules.text_formats import clock, digits
+from models.data.record_exports.queries import names_of
+from models.data.record_exports.rules import Legend, cell_of, named_ids, row_of
+from models.data.records.shapes import RecordDetail
+from runtime.database import UnitOfWork
+
+_COLORS = frozenset(
+    {"gray", "brown", "orange", "yellow", "green", "blue", "purple", "pink", "red", "teal"}
+)
+_UTC = ZoneInfo("UTC")
+_LONGEST = 300
+"""Characters of a text in a list; the page of the record has all of them."""
+_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An option with its colour, or a record with its page."""
+
+    text: str
+    color: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value as a page shows it; the `kind` tells the template how."""
+
+    kind: str
+    text: str = ""
+    parts: Sequence[Part] = ()
+    at: datetime | None = None
+    link: str = ""
+
+    @property
+    def empty(self) -> bool:
+        return not (self.text or self.parts or self.at)
+
+
+EMPTY = Cell("text")
+
+
+async def legend_of(
+    work: UnitOfWork, actor: Actor, records: Sequence[RecordDetail], specs: Sequence[FieldSpec]
+) -> Legend:
+    """The names of the people and files in these records."""
+    ids = set(named_ids(records, specs))
+    return Legend(await names_of(work, actor.workspace_id, ids), _UTC)
+
+
+def cells_of(
+    record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend, *, whole: bool = False
+) -> list[Cell]:
+    """The values of a record in these fields; long texts are cut unless `whole`."""
+    texts = row_of(record, specs, legend)
+    longest = None if whole else _LONGEST
+    return [
+        _cell(record, spec, "" if text is None else _written(spec, text)[:longest])
+        for spec, text in zip(specs, texts, strict=True)
+    ]
+
+
+def words_of(spec: FieldSpec | None, value: FieldValue, legend: Legend) -> str:
+    """A value that a field had, in words; of a field that is gone, as it was kept."""
+    if value is None or spec is None or spec.relation or value == []:
+        return "" if value in (None, []) else brief(value)
+    try:
+        text = cell_of(value, spec, legend)
+    except (InvalidValueError, KeyError, TypeError, AttributeError):
+        # The field has been of another kind since.
+        return brief(value)
+    if isinstance(text, bool):
+        return "yes" if text else "no"
+    return "" if text is None else brief(_written(spec, text))
+
+
+def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
+    value = _value(record, spec)
+    if spec.relation:
+        related = record.related.get(spec.key, ())
+        return Cell("parts", parts=[Part(one.title, path=f"/records/{one.id}") for one in related])
+    if value is None or text == "":
+        return EMPTY
+    match value_form(spec):
+        case ValueForm.OPTION | ValueForm.OPTIONS:
+            return Cell("options", text, parts=list(_options(spec, value)))
+        case ValueForm.BOOLEAN:
+            return Cell("check", "yes" if value is True else "no")
+        case ValueForm.MOMENT if isinstance(value, str):
+            return Cell("moment", text, at=moment(value).astimezone(UTC))
+        case ValueForm.NUMBER if spec.kind is FieldKind.RATING:
+            return Cell("stars", text)
+        case ValueForm.NUMBER:
+            return Cell("number", text)
+        case ValueForm.OPAQUE if spec.kind is not FieldKind.FORMULA:
+            return Cell("code", text)
+        case _:
+            return Cell("text", text, link=_link(spec, text))
+
+
+def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
+    if spec.title:
+        return record.title
+    held: Mapping[str, Any] = record.data
+    if spec.computed:
+        held = record.computed
+    elif spec.system:
+        held = record.system
+    value: FieldValue = held.get(spec.key)
+    return value
+
+
+def _options(spec: FieldSpec, value: FieldValue) -> Iterable[Part]:
+    known = {option.key: option for option in spec.options}
+    for key in value if isinstance(value, list) else [value]:
+        option = known.get(str(key))
+        if option is None:
+            yield Part(str(key))
+        else:
+            color = option.color.lower()
+            yield Part(option.name, color if color in _COLORS else "gray")
+
+
+def _written(spec: FieldSpec, value: str | float) -> str:
+    """A number as people write it: with its unit, grouped by thousands."""
+    if isinstance(value, str | bool):
+        return str(value)
+    if spec.kind in {FieldKind.DURATION, FieldKind.TIMER} and isinstance(value, int):
+        return clock(value)
+    if spec.kind is FieldKind.RATING:
+        return "★" * int(value)
+    return _with_unit(spec, value) if spec.kind in _NUMERIC else digits(value)
+
+
+def _with_unit(spec: FieldSpec, value: float) -> str:
+    settings = spec.settings
+    precision = settings.get("precision")
+    number = digits(value) if precision is None else f"{value:.{precision}f}"
+    if settings.get("format") != "plain":
+        whole, point, decimals = number.partition(".")
+        number = f"{int(whole):,}{point}{decimals}" if whole not in {"-0", ""} else number
+    if spec.kind is FieldKind.PERCENT:
+        return f"{number} %"
+    unit = settings.get("currencyCode") or settings.get("unit") or ""
+    return f"{number} {unit}".strip()
+
+
+def _link(spec: FieldSpec, text: str) -> str:
+    """The address behind a value, if it has one that a page may lead to."""
+    if spec.kind is FieldKind.EMAIL:
+        return f"mailto:{text}"
+    if spec.kind is FieldKind.URL and urlsplit(text).scheme in {"http", "https"}:
+        return text
+    return ""

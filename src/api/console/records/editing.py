@@ -1,0 +1,225 @@
+"""Values typed into a record: all of them on a page, or one where it stands."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import ConfigDict
+from starlette.responses import Response
+
+from api.console.forms import Form, paged
+from api.console.records.cells import cells_of, legend_of
+from api.console.records.entry import (
+    PREFIX,
+    Entry,
+    Typed,
+    entry_of,
+    is_typed,
+    read_typed,
+    retyped,
+)
+from api.console.records.fields import shown_fields
+from api.console.refusals import refuse
+from api.console.rendering import is_htmx, page, see_other, toast
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import ApiRequest, Router
+from api.routers.data import records
+from models.core.base import Id
+from models.core.preconditions import read_moment
+from models.data.databases.queries import get_database
+from models.data.fields.rules.fields import FieldSpec
+from models.data.records.commands import records as commands
+from models.data.records.queries.records import get_record
+from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
+from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.timestamps import wire_timestamp
+
+router = Router(tags=["console"], refuse=refuse)
+
+_RECORD = records.RECORD.removeprefix("/v1")
+_RECORDS = records.RECORDS.removeprefix("/v1")
+
+
+class RecordForm(Form):
+    """The fields of a record as texts, and the moment of the record that the page knew."""
+
+    model_config = ConfigDict(extra="allow")
+
+    updated_at: str | None = None
+
+    def texts(self) -> Mapping[str, Any]:
+        """The texts of fields by the names of their inputs. Raises ValidationError for others."""
+        given = self.model_extra or {}
+        for name in given:
+            if not name.startswith(PREFIX):
+                raise ValidationError.at(name[:100], "This form has no such field.")
+        return given
+
+
+@router.get(f"{_RECORD}/edit", access=paged(records.WRITE), documented=False)
+async def get_edit(request: ApiRequest) -> Response:
+    """Type the values of a record."""
+    record = await get_record(request.work, request.actor, request.ids["recordId"])
+    specs = [spec for spec in await shown_fields(request, record.database_id) if is_typed(spec)]
+    return await _form_page(
+        request, record, record.database_id, [entry_of(s, record) for s in specs]
+    )
+
+
+@router.post(f"{_RECORD}/edit", access=paged(records.WRITE), documented=False)
+async def edit(request: ApiRequest, body: RecordForm) -> Response:
+    """Write the values that were typed, unless somebody changed the record meanwhile."""
+    work, actor, record_id = request.work, request.actor, request.ids["recordId"]
+    record = await get_record(work, actor, record_id)
+    specs = [spec for spec in await shown_fields(request, record.database_id) if is_typed(spec)]
+    typed = read_typed(specs, body.texts())
+    entries = [entry_of(spec, record) for spec in specs]
+    if typed.problems:
+        return await _again(request, record, record.database_id, entries, body, _by_label(typed))
+    try:
+        async with work.savepoint():
+            await commands.update_record(
+                work, actor, record_id, _changes(typed, record), _known(body)
+            )
+    except ValidationError as refusal:
+        wrong = {one.path: one.message for one in refusal.details}
+        return await _again(request, record, record.database_id, entries, body, wrong)
+    except ConflictError:
+        return await _again(request, record, record.database_id, entries, body, {"": _CONFLICT})
+    return see_other(f"/records/{record_id}")
+
+
+_CONFLICT = (
+    "Somebody changed this record while you typed. Your values are still here: look at what it"
+    " holds now, and save again to put yours in its place."
+)
+
+
+@router.get(f"{_RECORDS}/new", access=paged(records.WRITE_ALL), documented=False)
+async def get_new(request: ApiRequest) -> Response:
+    """Type the values of a new record."""
+    database_id = request.ids["databaseId"]
+    specs = [spec for spec in await shown_fields(request, database_id) if is_typed(spec)]
+    return await _form_page(request, None, database_id, [entry_of(spec, None) for spec in specs])
+
+
+@router.post(f"{_RECORDS}/new", access=paged(records.WRITE_ALL), documented=False)
+async def create(request: ApiRequest, body: RecordForm) -> Response:
+    """Create a record of the values that were typed; what was left empty gets its default."""
+    work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
+    specs = [spec for spec in await shown_fields(request, database_id) if is_typed(spec)]
+    typed = read_typed(specs, body.texts())
+    entries = [entry_of(spec, None) for spec in specs]
+    if typed.problems:
+        return await _again(request, None, database_id, entries, body, _by_label(typed))
+    data = {key: value for key, value in typed.data.items() if value not in (None, [])}
+    try:
+        async with work.savepoint():
+            made = await commands.create_record(work, actor, database_id, CreateRecord(data=data))
+    except ValidationError as refusal:
+        wrong = {one.path: one.message for one in refusal.details}
+        return await _again(request, None, database_id, entries, body, wrong)
+    return see_other(f"/records/{made.id}")
+
+
+@router.get(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE), documented=False)
+async def get_cell(request: ApiRequest) -> Response:
+    """Type one value of a record where it stands."""
+    record = await get_record(request.work, request.actor, request.ids["recordId"])
+    spec = await _spec(request, record.database_id)
+    entry = entry_of(spec, record)
+    shell = await shell_of(request)
+    return page(request, "cell_form.html", shell, record=record, entry=entry)
+
+
+@router.post(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE), documented=False)
+async def set_cell(request: ApiRequest, body: RecordForm) -> Response:
+    """Write one value, and show it. Says so when somebody changed the record meanwhile."""
+    work, actor, record_id = request.work, request.actor, request.ids["recordId"]
+    record = await get_record(work, actor, record_id)
+    spec = await _spec(request, record.database_id)
+    typed = read_typed([spec], body.texts())
+    if typed.problems:
+        return toast(typed.problems[0].message, "error", 400)
+    change = _changes(typed, record)
+    record = await commands.update_record(work, actor, record_id, change, _known(body))
+    if not is_htmx(request):
+        return see_other(f"/records/{record_id}")
+    legend = await legend_of(work, actor, [record], [spec])
+    (cell,) = cells_of(record, [spec], legend)
+    shell = await shell_of(request)
+    return page(request, "cell.html", shell, cell=cell, record=record)
+
+
+async def _spec(request: ApiRequest, database_id: Id) -> FieldSpec:
+    """The field of the path. Raises NotFoundError for one that nobody types."""
+    specs = await shown_fields(request, database_id)
+    for spec in specs:
+        if spec.key == request.path_params["key"] and is_typed(spec):
+            return spec
+    raise NotFoundError("field")
+
+
+def _changes(typed: Typed, record: RecordDetail) -> UpdateRecord:
+    """The values that differ: what nobody touched is not written anew."""
+    held = {**record.data, "title": record.title}
+    data = {
+        key: value
+        for key, value in typed.data.items()
+        if value != held.get(key) and not (value in (None, []) and not held.get(key))
+    }
+    return UpdateRecord(data=data)
+
+
+def _known(body: RecordForm) -> datetime | None:
+    return read_moment(body.updated_at, "updatedAt")
+
+
+def _by_label(typed: Typed) -> Mapping[str, str]:
+    return {one.path: one.message for one in typed.problems}
+
+
+async def _form_page(
+    request: ApiRequest,
+    record: RecordDetail | None,
+    database_id: Id,
+    entries: Sequence[Entry],
+    problem: str = "",
+) -> Response:
+    database = await get_database(request.work, request.actor, database_id)
+    shell = await shell_of(request)
+    if record is None:
+        call = curl(shell.base, "POST", f"/v1/databases/{database_id}/records", '{"title": "…"}')
+    else:
+        change = json.dumps({"data": {entries[-1].spec.key: "…"}})
+        call = curl(shell.base, "PATCH", f"/v1/records/{record.id}", change)
+    return page(
+        request,
+        "record_form.html",
+        shell,
+        record=record,
+        database=database,
+        entries=entries,
+        problem=problem,
+        known=None if record is None else wire_timestamp(record.updated_at),
+        call=call,
+    )
+
+
+async def _again(  # the form as it was sent
+    request: ApiRequest,
+    record: RecordDetail | None,
+    database_id: Id,
+    entries: Sequence[Entry],
+    body: RecordForm,
+    problems: Mapping[str, str],
+) -> Response:
+    """The form with what was typed, and what is wrong with it."""
+    known = {f"data.{entry.spec.key}" for entry in entries} | {e.spec.label for e in entries}
+    general = " ".join(text for path, text in problems.items() if path not in known)
+    filled = [retyped(entry, body.texts(), problems) for entry in entries]
+    answer = await _form_page(request, record, database_id, filled, general)
+    answer.status_code = ConflictError.status if _CONFLICT in general else ValidationError.status
+    return answer

@@ -1,0 +1,76 @@
+"""Templates of the console, and the answers made of them.
+
+For a request by htmx that replaces a part of a page, the block `live` of the template is enough.
+"""
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import Response
+
+from api.console import words
+from api.console.files import address
+from api.console.shell import Shell
+from api.kernel.browsers import PAGE_HEADERS
+from api.kernel.request import ApiRequest
+
+_HERE = Path(__file__).parent
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([_HERE / "templates", *_HERE.glob("*/templates")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["asset"] = address
+    environment.filters.update(words.FILTERS)
+    return environment
+
+
+_TEMPLATES = _environment()
+
+
+def is_partial(request: ApiRequest) -> bool:
+    """True for a request of htmx that replaces a part of a page."""
+    return request.headers.get("hx-request-type") == "partial"
+
+
+def is_htmx(request: ApiRequest) -> bool:
+    return request.headers.get("hx-request") == "true"
+
+
+def page(request: ApiRequest, template: str, shell: Shell, **context: object) -> Response:
+    """A page, or the part of it that the request is to replace."""
+    found = _TEMPLATES.get_template(template)
+    values = {"shell": shell, "path": request.url.path, **context}
+    if is_partial(request) and "live" in found.blocks:
+        content = "".join(found.blocks["live"](found.new_context(values)))
+    else:
+        content = found.render(values)
+    return Response(content, headers=PAGE_HEADERS, media_type="text/html")
+
+
+def bare(template: str, status: int = 200, **context: object) -> Response:
+    """A page for a person who is not known: without navigation."""
+    content = _TEMPLATES.get_template(template).render(context)
+    return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
+
+
+def toast(message: str, kind: str, status: int = 200) -> Response:
+    """A message that htmx adds to the page which asked; what was typed there stays."""
+    content = _TEMPLATES.get_template("toast.html").render(message=message, kind=kind)
+    answer = Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
+    answer.headers["HX-Retarget"] = "#toasts"
+    answer.headers["HX-Reswap"] = "beforeend"
+    if kind == "success":
+        answer.headers["HX-Trigger"] = "changed"
+    return answer
+
+
+def see_other(path: str) -> Response:
+    """Lead to another page of ours after a form; its body is kept for a repetition."""
+    return Response(path, 303, headers={"Location": path, "Cache-Control": "no-store"})

@@ -1,0 +1,1 @@
+"""Runs of automations: the list, the page of one, and what can be done with it."""

@@ -1,0 +1,96 @@
+"""The page of a run: the run as the API shows it, and what the reader may do with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.console.runs.listing import seconds_of
+from api.console.words import curl
+from api.kernel.request import ApiRequest
+from api.run_links import add_links
+from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
+from models.automation.run_overviews.queries import overview
+from models.automation.run_overviews.shapes import NodeProgress, RunOverview
+from models.automation.waits.pending import PendingApproval, pending_approvals
+from models.core.access.placement import level_on
+from models.core.access.rules import Level, Scope
+
+_MOST_APPROVALS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContent:
+    """The content of the page."""
+
+    overview: RunOverview
+    seconds: float | None
+    may_act: bool
+    approvals: Sequence[PendingApproval]
+    calls: Mapping[str, str]
+    """The equal call of the API for each action."""
+
+    @property
+    def path(self) -> str:
+        """The path below which the actions are."""
+        run = self.overview.run
+        return f"/workspaces/{run.workspace_id}/automations/{run.automation_id}/runs/{run.id}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.overview.run.status in OPEN_RUN
+
+    @property
+    def has_failed(self) -> bool:
+        """It ended otherwise than it should: a retry may go on from there."""
+        return self.overview.run.status in {
+            RunStatus.FAILED,
+            RunStatus.TIMED_OUT,
+            RunStatus.CANCELLED,
+        }
+
+    @property
+    def progress(self) -> Mapping[str, NodeProgress]:
+        """The progress of nodes, by node id."""
+        return {node.node_id: node for node in self.overview.nodes}
+
+    @property
+    def temporal_url(self) -> str | None:
+        """The address at which the Temporal UI shows it."""
+        link: dict[str, Any] = self.overview.run.metadata["temporal"]
+        url = link.get("uiUrl")
+        return url if url and url.startswith(("http://", "https://")) else None
+
+
+async def content_of(request: ApiRequest, base: str) -> RunContent:
+    """Everything that the page shows. Raises NotFoundError."""
+    shown_run = await overview(request.work, request.actor, request.ids["runId"])
+    add_links(request.services.settings, shown_run.run)
+    approvals: Sequence[PendingApproval] = ()
+    if shown_run.run.status in OPEN_RUN:
+        approvals = await pending_approvals(
+            request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
+        )
+    return RunContent(
+        overview=shown_run,
+        seconds=seconds_of(shown_run.run, request.work.now),
+        may_act=_may_act(request),
+        approvals=approvals,
+        calls=_calls(shown_run, base),
+    )
+
+
+def _may_act(request: ApiRequest) -> bool:
+    """True for who may cancel and retry; the operation checks it again."""
+    assert request.placement is not None
+    level = level_on(request.placement, request.actor.role)
+    return level >= Level.EDIT and Scope.AUTOMATIONS_WRITE in request.actor.scopes
+
+
+def _calls(found: RunOverview, base: str) -> Mapping[str, str]:
+    run = found.run
+    path = f"/v1/workspaces/{run.workspace_id}/automations/{run.automation_id}/runs/{run.id}"
+    return {
+        "read": curl(base, "GET", f"/v1/runs/{run.id}"),
+        "cancel": curl(base, "POST", f"{path}/cancel", "{}"),
+        "retry": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
+    }

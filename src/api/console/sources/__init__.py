@@ -1,0 +1,1 @@
+"""Pages of data sources: where rows come from, and their refreshes."""

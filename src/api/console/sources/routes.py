@@ -1,0 +1,219 @@
+"""The list of data sources and the page of one; they are made, refreshed, switched and removed."""
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+from starlette.responses import Response
+
+from api.console.forms import Form, body_of, done, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.routers.sources.data_source_runs import RUN
+from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, WRITE
+from models.core.access.rules import Level, Scope
+from models.core.base import Id, JsonObject
+from models.data.fields.queries import database_label, seen_databases
+from models.sources.data_source_overviews.queries import get_data_source, list_data_sources
+from models.sources.data_source_runs.commands import acceptance
+from models.sources.data_source_runs.commands.reversal import accept_reversal
+from models.sources.data_source_runs.queries import list_runs
+from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
+from models.sources.data_sources import commands
+from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
+from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
+from runtime.errors import ConflictError, InProgressError, ValidationError
+from runtime.strict_json import StrictJsonError, parse
+
+router = Router(tags=["console"], refuse=refuse)
+
+PAGE = 50
+_SHOWN_RUNS = 30
+_ALL = DATA_SOURCES.removeprefix("/v1")
+_ONE = DATA_SOURCE.removeprefix("/v1")
+_RUN = RUN.removeprefix("/v1")
+_CREATE = Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, idempotent=True)
+
+EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
+    DataSourceKind.HTTP_JSON: {"url": "https://example.com/orders.json", "jsonPath": "$.orders"},
+    DataSourceKind.HTTP_CSV: {"url": "https://example.com/prices.csv", "delimiter": ";"},
+    DataSourceKind.HTTP_XLSX: {"url": "https://example.com/prices.xlsx", "sheetName": "Prices"},
+    DataSourceKind.FILE: {"fileId": "the id of a file", "format": "csv"},
+    DataSourceKind.SQL: {"connectionId": "that of a database", "query": "SELECT id, name FROM t"},
+}
+"""A config of each kind that a person can write by hand."""
+
+
+class NewSource(Form):
+    """A data source as a person describes it; the config is JSON, the keys stand between commas."""
+
+    label: str | None = None
+    kind: str
+    config: str = "{}"
+    key_fields: str = ""
+    write_mode: str = WriteMode.UPSERT.value
+    removed_rows: str = RemovedRows.ARCHIVE.value
+
+
+class Switch(Form):
+    """The state that the data source is to have."""
+
+    enabled: Literal["true", "false"]
+
+
+class Refresh(Form):
+    """A refresh; with `force` it may remove more rows than the guard allows."""
+
+    force: Literal["true"] | None = None
+
+
+@router.get(
+    _ALL, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW)), documented=False
+)
+async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the data sources of a workspace."""
+    shown = request.page("console data sources", PAGE, cursor)
+    listed = await list_data_sources(request.work, request.actor, shown)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/data-sources?limit={PAGE}"
+    call = curl(shell.base, "GET", path)
+    return page(request, "sources.html", shell, listed=listed, cursor=cursor, call=call)
+
+
+@router.get(f"{_ALL}/new", access=paged(_CREATE), documented=False)
+async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTTP_JSON) -> Response:
+    """Describe a new data source."""
+    example = EXAMPLES.get(kind, {})
+    shell = await shell_of(request)
+    body = {"label": "Orders", "kind": kind.value, "config": example, "keyFields": ["id"]}
+    path = f"/v1/workspaces/{request.workspace_id}/data-sources"
+    return page(
+        request,
+        "source_form.html",
+        shell,
+        kind=kind,
+        kinds=[(one.value, one.value.replace("_", " ")) for one in EXAMPLES],
+        example=json.dumps(example, indent=2),
+        modes=[(one.value, one.value) for one in WriteMode],
+        removals=[(one.value, one.value) for one in RemovedRows],
+        call=curl(shell.base, "POST", path, json.dumps(body)),
+    )
+
+
+@router.post(_ALL, access=paged(_CREATE), errors=[ConflictError], documented=False)
+async def create(request: ApiRequest, body: NewSource) -> Response:
+    """Create a data source, and lead to it."""
+    keys = [key.strip() for key in body.key_fields.split(",")]
+    fields = {
+        "label": body.label,
+        "kind": body.kind,
+        "config": _config(body.config),
+        "keyFields": [key for key in keys if key],
+        "writeMode": body.write_mode,
+        "removedRows": body.removed_rows,
+    }
+    description = body_of(CreateDataSource, fields)
+    source = await commands.create_data_source(request.work, request.actor, description)
+    return see_other(f"/workspaces/{request.workspace_id}/data-sources/{source.id}")
+
+
+@router.get(_ONE, access=paged(READ), documented=False)
+async def get_source(request: ApiRequest) -> Response:
+    """Look at a data source and its runs, and follow them."""
+    work, workspace_id, source_id = request.work, request.actor.workspace_id, _id(request)
+    source = await get_data_source(work, workspace_id, source_id)
+    runs = await list_runs(work, workspace_id, source_id, _SHOWN_RUNS)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{workspace_id}/data-sources/{source_id}"
+    return page(
+        request,
+        "source.html",
+        shell,
+        source=source,
+        runs=runs,
+        target=await _target_label(request, source.target_database_id),
+        open_states=OPEN_RUN,
+        states=DataSourceRunStatus,
+        config=json.dumps(source.config, indent=2, ensure_ascii=False),
+        call=curl(shell.base, "POST", f"{path}/refresh", "{}"),
+    )
+
+
+@router.post(f"{_ONE}/refresh", access=paged(WRITE), documented=False)
+async def refresh(request: ApiRequest, body: Refresh) -> Response:
+    """Refresh a data source."""
+    run_id, force = request.new_id, body.force is not None
+    await acceptance.accept_refresh(request.work, request.actor, _id(request), run_id, force=force)
+    return done(request, "The refresh is on its way.", _path(request))
+
+
+@router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def enable(request: ApiRequest, body: Switch) -> Response:
+    """Let a data source be refreshed, or stop that."""
+    change = body_of(UpdateDataSource, {"enabled": body.enabled == "true"})
+    await commands.update_data_source(request.work, request.actor, _id(request), change, None)
+    word = "on" if body.enabled == "true" else "off"
+    return done(request, f"The data source is {word}.", _path(request))
+
+
+@router.post(f"{_ONE}/delete", access=paged(WRITE), documented=False)
+async def delete(request: ApiRequest) -> Response:
+    """Put a data source into the trash; its records stay."""
+    await commands.delete_data_source(request.work, request.actor, _id(request))
+    return see_other(f"/workspaces/{request.workspace_id}/data-sources")
+
+
+@router.post(f"{_RUN}/cancel", access=paged(WRITE), documented=False)
+async def cancel(request: ApiRequest) -> Response:
+    """Cancel a run, which then writes nothing."""
+    run_id = request.ids["runId"]
+    await acceptance.cancel_run(request.work, request.actor, _id(request), run_id)
+    return done(request, "The run is cancelled.", _path(request))
+
+
+@router.post(f"{_RUN}/retry", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def retry(request: ApiRequest) -> Response:
+    """Try a failed or cancelled run again."""
+    ids = _id(request), request.ids["runId"], request.new_id
+    await acceptance.retry_run(request.work, request.actor, *ids)
+    return done(request, "It is tried again.", _path(request))
+
+
+@router.post(
+    f"{_RUN}/revert",
+    access=paged(WRITE),
+    errors=[ConflictError, InProgressError],
+    documented=False,
+)
+async def revert(request: ApiRequest) -> Response:
+    """Take the newest run back; records that were changed since are kept."""
+    run_id, job_id = request.ids["runId"], request.new_id
+    await accept_reversal(request.work, request.actor, run_id, _id(request), job_id)
+    return done(request, "The run is being taken back.", _path(request))
+
+
+async def _target_label(request: ApiRequest, database_id: Id | None) -> str | None:
+    """The name of the database that rows go to, if the caller sees it."""
+    work, actor = request.work, request.actor
+    if database_id is None or await work.scalar(seen_databases(actor, [database_id])) is None:
+        return None
+    return await database_label(work, actor.workspace_id, database_id)
+
+
+def _id(request: ApiRequest) -> Id:
+    return request.ids["dataSourceId"]
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/data-sources/{_id(request)}"
+
+
+def _config(text: str) -> object:
+    """The JSON of a config. Raises ValidationError."""
+    try:
+        return parse(text.encode())
+    except StrictJsonError as error:
+        raise ValidationError.at("config", error.message) from None

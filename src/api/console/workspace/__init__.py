@@ -1,0 +1,1 @@
+"""Pages of the workspace itself: its settings, and what the caller is told in it."""

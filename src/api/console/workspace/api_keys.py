@@ -1,0 +1,141 @@
+"""API keys: the list, a new one with its scopes, and the end of one."""
+
+from datetime import timedelta
+from enum import StrEnum
+
+from starlette.responses import Response
+
+from api.console.refusals import refuse
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.workspace.scopes import PRESETS, Preset, areas, preset_scopes
+from api.console.workspace.settings import (
+    SETTINGS,
+    Notice,
+    changes,
+    led_to,
+    reads,
+    settings_page,
+    turning,
+)
+from api.kernel.routing import ApiRequest, Cursor, Router
+from models.core.access.rules import Scope
+from models.core.pagination import DEFAULT_LIMIT
+from models.people.api_keys import commands, queries
+from models.people.api_keys.shapes import CreateApiKey, IssuedApiKey
+from models.people.users.queries import display_names
+from runtime.errors import PlatformError, ValidationError
+from runtime.timestamps import wire_timestamp
+
+router = Router(tags=["console"], refuse=refuse)
+
+KEYS = f"{SETTINGS}/api-keys"
+
+LIFETIMES = (
+    ("7", "7 days"),
+    ("30", "30 days"),
+    ("90", "90 days"),
+    ("365", "One year"),
+    ("never", "No expiry"),
+)
+_USUAL = "90"
+
+
+class KeyState(StrEnum):
+    """The keys that a list shows."""
+
+    LIVE = "live"
+    ENDED = "ended"
+
+
+@router.get(KEYS, access=reads(Scope.API_KEYS_READ), documented=False)
+async def get_api_keys(
+    request: ApiRequest,
+    cursor: Cursor = None,
+    state: KeyState = KeyState.LIVE,
+    notice: Notice | None = None,
+) -> Response:
+    """Look through the API keys of a workspace."""
+    wanted = request.page("pages of api keys", DEFAULT_LIMIT, cursor, state)
+    listed = await queries.page_of_keys(
+        request.work, request.actor, wanted, live=state is KeyState.LIVE
+    )
+    users = {key.bound_user_id for key in listed.items if key.bound_user_id is not None}
+    return await settings_page(
+        request,
+        "settings_api_keys.html",
+        "api-keys",
+        notice=notice,
+        keys=listed.items,
+        names=await display_names(request.work, users),
+        state=state,
+        turning=turning(request, cursor, listed.cursor, state=state),
+        now=request.work.now,
+        every=len(Scope),
+    )
+
+
+@router.get(f"{KEYS}/new", access=reads(Scope.API_KEYS_WRITE), documented=False)
+async def get_new_api_key(request: ApiRequest, preset: Preset = Preset.READ) -> Response:
+    """Choose what a new key may do."""
+    return await _form(request, BLANK, preset)
+
+
+@router.post(KEYS, access=changes(Scope.API_KEYS_WRITE), documented=False)
+async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Create an API key, and show its secret this once."""
+
+    async def create() -> IssuedApiKey:
+        key = read_as(
+            CreateApiKey,
+            {
+                "name": body.texts.get("name", ""),
+                "scopes": body.checked("scope"),
+                "expiresAt": _expiry(request, body.texts.get("lifetime", "")),
+            },
+        )
+        return await commands.create_key(request.work, request.actor, request.services.keys, key)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, Entered(body.texts, outcome), Preset.NONE)
+    return await settings_page(
+        request, "settings_api_key.html", "api-keys", key=outcome.api_key, token=outcome.token
+    )
+
+
+@router.post(
+    f"{KEYS}/{{apiKeyId}}/revoke",
+    access=changes(Scope.API_KEYS_WRITE, resource="api_key"),
+    documented=False,
+)
+async def revoke_api_key_by_form(request: ApiRequest) -> Response:
+    """Revoke an API key; it stops at once."""
+    await commands.revoke_key(request.work, request.actor, request.ids["apiKeyId"])
+    return led_to(request, "api-keys", notice=Notice.REVOKED)
+
+
+def _expiry(request: ApiRequest, lifetime: str) -> str | None:
+    """The end of a key with one of the lifetimes. Raises ValidationError for another one."""
+    if lifetime not in dict(LIFETIMES):
+        raise ValidationError.at("lifetime", "Choose one of the list.")
+    if lifetime == "never":
+        return None
+    return wire_timestamp(request.work.now + timedelta(days=int(lifetime)))
+
+
+async def _form(request: ApiRequest, entered: Entered, preset: Preset) -> Response:
+    scopes = request.actor.scopes
+    return await settings_page(
+        request,
+        "settings_new_api_key.html",
+        "api-keys",
+        entered=entered,
+        areas=areas(),
+        held=scopes,
+        chosen=preset_scopes(preset, scopes),
+        preset=None if entered.refusal else preset,
+        presets=PRESETS,
+        lifetimes=LIFETIMES,
+        usual=_USUAL,
+        every=len(Scope),
+    )

@@ -1,0 +1,87 @@
+"""Experiments and their results, for administrators of the platform."""
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from api.console.refusals import refuse
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.workspace.settings import (
+    SETTINGS,
+    Notice,
+    administers,
+    led_to,
+    settings_page,
+    turning,
+)
+from api.kernel.routing import ApiRequest, Cursor, Router
+from models.core.pagination import DEFAULT_LIMIT
+from models.people.experiments import commands, queries
+from models.people.experiments.rules import TRANSITIONS, ExperimentStatus
+from models.people.experiments.shapes import ExperimentBody, UpdateExperiment
+from runtime.errors import PlatformError
+
+router = Router(tags=["console"], refuse=refuse)
+
+EXPERIMENTS = f"{SETTINGS}/experiments"
+EXPERIMENT = f"{EXPERIMENTS}/{{experimentId}}"
+
+SIGNS: Mapping[ExperimentStatus, str] = {
+    ExperimentStatus.DRAFT: "skipped",
+    ExperimentStatus.SCHEDULED: "queued",
+    ExperimentStatus.RUNNING: "running",
+    ExperimentStatus.PAUSED: "waiting",
+    ExperimentStatus.COMPLETED: "succeeded",
+    ExperimentStatus.ARCHIVED: "cancelled",
+}
+"""The sign by which each state is shown."""
+
+
+@router.get(EXPERIMENTS, access=administers(), documented=False)
+async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through experiments and their figures."""
+    wanted = request.page("experiments", DEFAULT_LIMIT, cursor)
+    listed = await queries.list_experiments(request.work, wanted)
+    return await settings_page(
+        request,
+        "settings_experiments.html",
+        "experiments",
+        experiments=listed.experiments,
+        signs=SIGNS,
+        turning=turning(request, cursor, listed.cursor),
+    )
+
+
+@router.get(EXPERIMENT, access=administers(), documented=False)
+async def get_experiment_page(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the results of an experiment."""
+    return await _shown(request, BLANK, notice=notice)
+
+
+@router.post(f"{EXPERIMENT}/status", access=administers(form=True), documented=False)
+async def change_experiment_status(request: ApiRequest, body: Fields) -> Response:
+    """Bring an experiment into another state."""
+    experiment_id = request.ids["experimentId"]
+
+    async def change() -> ExperimentBody:
+        update = read_as(UpdateExperiment, body.texts)
+        return await commands.update_experiment(request.work, experiment_id, update)
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _shown(request, Entered(body.texts, outcome))
+    return led_to(request, "experiments", experiment_id, notice=Notice.SAVED)
+
+
+async def _shown(request: ApiRequest, entered: Entered, notice: Notice | None = None) -> Response:
+    experiment = await queries.get_experiment(request.work, request.ids["experimentId"])
+    return await settings_page(
+        request,
+        "settings_experiment.html",
+        "experiments",
+        notice=notice,
+        entered=entered,
+        experiment=experiment,
+        signs=SIGNS,
+        following=[one for one in ExperimentStatus if one in TRANSITIONS[experiment.status]],
+    )

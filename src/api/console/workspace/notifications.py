@@ -1,0 +1,113 @@
+"""The inbox of the caller in a workspace: unread first, then read, then archived."""
+
+from enum import StrEnum
+
+from starlette.responses import Response
+
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import home_of, shell_of
+from api.console.words import curl, queried
+from api.console.workspace.entered import Fields, read_as
+from api.console.workspace.settings import changes, reads, turning
+from api.kernel.routing import ApiRequest, Cursor, Router
+from api.run_links import page_url
+from models.core.access.rules import Scope
+from models.core.pagination import DEFAULT_LIMIT
+from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notifications import commands, queries
+from models.messages.notifications.shapes import ArchiveNotifications, MarkRead, NotificationBody
+from runtime.errors import ValidationError
+
+router = Router(tags=["console"], refuse=refuse)
+
+INBOX = "/workspaces/{workspaceId}/notifications"
+
+_OF_RUNS = frozenset(
+    {
+        NotificationKind.APPROVAL_REQUEST,
+        NotificationKind.AUTOMATION_FAILED,
+        NotificationKind.AUTOMATION_LOOP,
+    }
+)
+"""Kinds that are about a run of an automation."""
+
+
+class Shown(StrEnum):
+    """The notifications that the page shows."""
+
+    UNREAD = "unread"
+    INBOX = "inbox"
+    ALL = "all"
+
+
+@router.get(INBOX, access=reads(Scope.WORKSPACE_READ), documented=False)
+async def get_notifications(
+    request: ApiRequest, show: Shown = Shown.UNREAD, cursor: Cursor = None
+) -> Response:
+    """Look through what the caller is told in a workspace."""
+    flags = {"unread_only": show is Shown.UNREAD, "include_archived": show is Shown.ALL}
+    wanted = request.page("notifications", DEFAULT_LIMIT, cursor, *flags.values())
+    actor = request.actor
+    listed = await queries.list_notifications(
+        request.work, actor.user_id, [actor.workspace_id], wanted, **flags
+    )
+    shell = await shell_of(request)
+    api = f"/v1{home_of(actor.workspace_id)}/notifications"
+    query = {
+        "unreadOnly": "true" if show is Shown.UNREAD else None,
+        "includeArchived": "true" if show is Shown.ALL else None,
+    }
+    return page(
+        request,
+        "notifications.html",
+        shell,
+        notifications=[(one, _target(one)) for one in listed.notifications],
+        show=show,
+        turning=turning(request, cursor, listed.cursor, show=show),
+        listing=curl(shell.base, "GET", queried(api, **query)),
+        reading=curl(shell.base, "POST", f"{api}/read", '{"all": true}'),
+        archiving=curl(
+            shell.base,
+            "POST",
+            queried("/v1/notifications/archive", workspaceId=actor.workspace_id),
+            '{"allRead": true}',
+        ),
+    )
+
+
+@router.post(f"{INBOX}/read", access=changes(Scope.WORKSPACE_READ), documented=False)
+async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Mark one notification read, or all of them."""
+    one = body.texts.get("notificationId")
+    named = read_as(MarkRead, {"all": True} if one is None else {"notificationId": one})
+    places = [request.actor.workspace_id]
+    await commands.mark_read(request.work, request.principal, places, named)
+    return _back(request, body)
+
+
+@router.post(f"{INBOX}/archive", access=changes(Scope.WORKSPACE_READ), documented=False)
+async def archive_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Archive one notification that is read, or all of these."""
+    one = body.texts.get("notificationId")
+    named = read_as(
+        ArchiveNotifications, {"allRead": True} if one is None else {"notificationId": one}
+    )
+    places = [request.actor.workspace_id]
+    await commands.archive(request.work, request.principal, places, named)
+    return _back(request, body)
+
+
+def _back(request: ApiRequest, body: Fields) -> Response:
+    """Lead back to the list that the form was on. Raises ValidationError for one there is not."""
+    show = body.texts.get("show", Shown.UNREAD)
+    if show not in list(Shown):
+        raise ValidationError.at("show", "There is no such list.")
+    return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
+
+
+def _target(notification: NotificationBody) -> str | None:
+    """The page of what a notification is about."""
+    if notification.run_id is not None and notification.kind in _OF_RUNS:
+        return page_url(notification.run_id)
+    return None

@@ -1,0 +1,169 @@
+"""Webhook endpoints of a workspace: the list, and the form that makes or changes one."""
+
+from starlette.responses import Response
+
+from api.console.refusals import refuse
+from api.console.rendering import see_other
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.console.workspace.settings import (
+    SETTINGS,
+    Notice,
+    changes,
+    led_to,
+    reads,
+    settings_page,
+    settings_path,
+    turning,
+)
+from api.kernel.routing import ApiRequest, Cursor, Router
+from models.core.access.rules import Scope
+from models.core.pagination import DEFAULT_LIMIT
+from models.messages.webhook_endpoints import commands, queries
+from models.messages.webhook_endpoints.shapes import (
+    CreateWebhookEndpoint,
+    IssuedWebhookEndpoint,
+    UpdateWebhookEndpoint,
+    WebhookEndpointBody,
+)
+from models.messages.workspace_events.rules import EventType
+from runtime.errors import PlatformError
+
+router = Router(tags=["console"], refuse=refuse)
+
+ENDPOINTS = f"{SETTINGS}/webhooks"
+ENDPOINT = f"{ENDPOINTS}/{{endpointId}}"
+READ_ONE = reads(Scope.WEBHOOKS_READ, resource="endpoint")
+EDIT_ONE = reads(Scope.WEBHOOKS_WRITE, resource="endpoint")
+WRITE = changes(Scope.WEBHOOKS_WRITE, resource="endpoint")
+
+
+@router.get(ENDPOINTS, access=reads(Scope.WEBHOOKS_READ), documented=False)
+async def get_webhook_endpoints(
+    request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
+) -> Response:
+    """Look through the endpoints of a workspace."""
+    wanted = request.page("webhook endpoints", DEFAULT_LIMIT, cursor)
+    listed = await queries.list_endpoints(request.work, request.actor, wanted)
+    return await settings_page(
+        request,
+        "settings_webhooks.html",
+        "webhooks",
+        notice=notice,
+        endpoints=listed.endpoints,
+        turning=turning(request, cursor, listed.cursor),
+    )
+
+
+@router.get(f"{ENDPOINTS}/new", access=reads(Scope.WEBHOOKS_WRITE), documented=False)
+async def get_new_webhook_endpoint(request: ApiRequest) -> Response:
+    """Choose what a new endpoint is told."""
+    return await _form(request, BLANK, None)
+
+
+@router.post(ENDPOINTS, access=changes(Scope.WEBHOOKS_WRITE), documented=False)
+async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Create an endpoint, and show its secret this once."""
+
+    async def create() -> IssuedWebhookEndpoint:
+        endpoint = read_as(CreateWebhookEndpoint, _values(body))
+        return await commands.create_endpoint(
+            request.work, request.actor, request.services.keys, endpoint
+        )
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, Entered(body.texts, outcome), None)
+    return await _secret(request, outcome)
+
+
+@router.get(f"{ENDPOINT}/edit", access=EDIT_ONE, documented=False)
+async def get_webhook_endpoint_form(request: ApiRequest) -> Response:
+    """Look at what an endpoint is told, to change it."""
+    return await _form(request, BLANK, await _endpoint(request))
+
+
+@router.post(ENDPOINT, access=WRITE, documented=False)
+async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response:
+    """Change the address, the description or the events of an endpoint."""
+    outcome = await attempt(request, lambda: _update(request, _values(body)))
+    if isinstance(outcome, PlatformError):
+        return await _form(request, Entered(body.texts, outcome), await _endpoint(request))
+    return led_to(request, "webhooks", outcome.id, notice=Notice.SAVED)
+
+
+@router.post(f"{ENDPOINT}/enable", access=WRITE, documented=False)
+async def enable_webhook_endpoint(request: ApiRequest) -> Response:
+    """Have an endpoint be told of what happens from now on."""
+    endpoint = await _update(request, {"enabled": True})
+    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
+
+
+@router.post(f"{ENDPOINT}/disable", access=WRITE, documented=False)
+async def disable_webhook_endpoint(request: ApiRequest) -> Response:
+    """Tell an endpoint nothing more."""
+    endpoint = await _update(request, {"enabled": False})
+    return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
+
+
+@router.post(f"{ENDPOINT}/rotate-secret", access=WRITE, documented=False)
+async def rotate_webhook_secret(request: ApiRequest) -> Response:
+    """Give an endpoint a new secret, and show it this once."""
+    keys, endpoint_id = request.services.keys, request.ids["endpointId"]
+    return await _secret(
+        request, await commands.rotate_secret(request.work, request.actor, keys, endpoint_id)
+    )
+
+
+@router.post(f"{ENDPOINT}/delete", access=WRITE, documented=False)
+async def delete_webhook_endpoint_by_form(request: ApiRequest) -> Response:
+    """Delete an endpoint."""
+    await commands.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
+    return led_to(request, "webhooks", notice=Notice.REMOVED)
+
+
+@router.get(f"{ENDPOINT}/rotate-secret", access=READ_ONE, documented=False)
+async def get_rotated_secret(request: ApiRequest) -> Response:
+    """Lead to the endpoint, whose secret is not shown again."""
+    return see_other(settings_path(request, "webhooks", request.ids["endpointId"]))
+
+
+def _values(body: Fields) -> dict[str, object]:
+    texts = body.texts
+    return {
+        "url": texts.get("url", ""),
+        "description": texts.get("description"),
+        "eventTypes": body.checked("event"),
+    }
+
+
+async def _update(request: ApiRequest, values: object) -> WebhookEndpointBody:
+    endpoint_id = request.ids["endpointId"]
+    change = read_as(UpdateWebhookEndpoint, values)
+    return await commands.update_endpoint(request.work, request.actor, endpoint_id, change)
+
+
+async def _endpoint(request: ApiRequest) -> WebhookEndpointBody:
+    return await queries.get_endpoint(request.work, request.actor, request.ids["endpointId"])
+
+
+async def _secret(request: ApiRequest, issued: IssuedWebhookEndpoint) -> Response:
+    return await settings_page(
+        request, "settings_webhook_secret.html", "webhooks", endpoint=issued, secret=issued.secret
+    )
+
+
+async def _form(
+    request: ApiRequest, entered: Entered, endpoint: WebhookEndpointBody | None
+) -> Response:
+    nouns: dict[str, list[EventType]] = {}
+    for event_type in EventType:
+        nouns.setdefault(event_type.partition(".")[0], []).append(event_type)
+    return await settings_page(
+        request,
+        "settings_webhook_form.html",
+        "webhooks",
+        entered=entered,
+        endpoint=endpoint,
+        nouns=nouns,
+        told=frozenset() if endpoint is None else frozenset(endpoint.event_types),
+    )

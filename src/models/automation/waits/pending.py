@@ -1,0 +1,128 @@
+"""Approvals that wait for a decision the actor may make. The query names the workspace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import ColumnElement, and_, false, func, or_, select
+
+from models.automation.automation_runs.joins import RUN, run_of
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automations.joins import AUTOMATION, automation_of, open_automations
+from models.automation.automations.rules.graph.configs.waits import ApprovalField
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.waits.tables import run_wait
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+_wait = run_wait.c
+_terms = _wait.terms
+
+
+@dataclass(frozen=True, slots=True)
+class PendingApproval:
+    """A node that waits for a decision, as people are asked."""
+
+    run_id: Id
+    automation_id: Id
+    automation_label: str
+    node_id: str
+    scope_key: str
+    title: str
+    message: str
+    questions: Sequence[ApprovalField]
+    since: datetime
+
+
+class _Row(Protocol):
+    run_id: Id
+    automation_id: Id
+    label: str
+    node_id: str
+    scope_key: str
+    terms: JsonObject
+    created_at: datetime
+
+
+async def pending_approvals(
+    work: UnitOfWork, actor: Actor, limit: int, run_id: Id | None = None
+) -> list[PendingApproval]:
+    """The approvals that ask the actor, the oldest first.
+
+    Of one run also the approvals that the actor may decide as an editor. The command that takes the
+    decision has the last word.
+    """
+    mine = _asks(actor)
+    if run_id is not None:
+        mine = and_(_wait.run_id == run_id, or_(mine, _open_to_editor(actor)))
+    rows = await work.rows(
+        select(
+            _wait.run_id,
+            RUN.automation_id,
+            AUTOMATION.label,
+            _wait.node_id,
+            _wait.scope_key,
+            _wait.terms,
+            _wait.created_at,
+        )
+        .select_from(run_wait)
+        .join(*(run := run_of(_wait.run_id)))
+        .join(*automation_of(run[0]))
+        .where(
+            _wait.workspace_id == actor.workspace_id,
+            _wait.kind == NodeKind.APPROVAL,
+            _wait.outcome.is_(None),
+            _wait.workflow_id.is_not(None),
+            RUN.status.in_(OPEN_RUN),
+            mine,
+            _is_undecided(actor),
+            _takes_starter(actor),
+        )
+        .order_by(_wait.created_at, _wait.run_id, _wait.node_id, _wait.scope_key)
+        .limit(limit),
+        of=_Row,
+    )
+    return [_pending(row) for row in rows]
+
+
+def _asks(actor: Actor) -> ColumnElement[bool]:
+    """The same as `rules.approvals.is_asked`, for a statement."""
+    return or_(
+        _terms["assignees"].contains([str(actor.user_id)]),
+        _terms["role"].astext == actor.role.value,
+    )
+
+
+def _open_to_editor(actor: Actor) -> ColumnElement[bool]:
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        return false()
+    takes_editors = func.coalesce(_terms["allowEditors"].as_boolean(), True)
+    return and_(takes_editors, RUN.automation_id.in_(open_automations(actor, Level.EDIT)))
+
+
+def _is_undecided(actor: Actor) -> ColumnElement[bool]:
+    decided: list[dict[str, Any]] = [{"user_id": str(actor.user_id)}]
+    return ~_wait.responses.contains(decided)
+
+
+def _takes_starter(actor: Actor) -> ColumnElement[bool]:
+    return or_(
+        RUN.created_by_user_id.is_distinct_from(actor.user_id),
+        func.coalesce(_terms["allowSelf"].as_boolean(), False),
+    )
+
+
+def _pending(row: _Row) -> PendingApproval:
+    return PendingApproval(
+        run_id=row.run_id,
+        automation_id=row.automation_id,
+        automation_label=row.label,
+        node_id=row.node_id,
+        scope_key=row.scope_key,
+        title=row.terms.get("title") or row.node_id.replace("_", " "),
+        message=row.terms.get("message") or "",
+        questions=[ApprovalField.model_validate(one) for one in row.terms.get("form") or []],
+        since=row.created_at,
+    )

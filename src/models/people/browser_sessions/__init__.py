@@ -1,0 +1,1 @@
+"""Sessions of people in a browser, and the links that begin one."""

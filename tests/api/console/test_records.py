@@ -1,0 +1,250 @@
+"""Pages of content: the tree, a database in the forms of its views, a record and its fields."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from tests.support.client import Client
+from tests.support.items import read
+from tests.support.spaces import Space
+from tests.support.visitor import Visitor, form_key, form_token, signed_in
+
+HOSTILE = '"><script>alert(1)</script>'
+FIELDS = [
+    {"label": "Price", "kind": "currency", "settings": {"currencyCode": "EUR", "precision": 2}},
+    {"label": "Done", "kind": "checkbox"},
+    {"label": "Due", "kind": "date"},
+    {"label": "Seen", "kind": "datetime"},
+    {"label": "Length", "kind": "duration"},
+    {"label": "Site", "kind": "url"},
+    {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Shut"}]},
+    {"label": "Tags", "kind": "multi_select", "options": [{"name": "Red"}, {"name": "Blue"}]},
+    {"label": "Notes", "kind": "long_text"},
+]
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def goods(client: Client, space: Space) -> Json:
+    """A database with a field of most kinds, and three views."""
+    views = [
+        {"label": "Board", "kind": "board", "manifest": {"stackFieldKey": "state"}},
+        {"label": "Days", "kind": "calendar", "manifest": {"dateFieldKey": "due"}},
+        {"label": "Cards", "kind": "gallery"},
+    ]
+    body = {"label": f"Goods {HOSTILE}", "fields": FIELDS, "views": views}
+    made: Json = read(await client.post(f"{space.path}/databases", json=body), 201)
+    return made
+
+
+async def record(client: Client, goods: Json, **data: Any) -> str:
+    body = {"data": data}
+    made = read(await client.post(f"/v1/databases/{goods['id']}/records", json=body), 201)
+    return str(made["id"])
+
+
+def page_of(space: Space, goods: Json) -> str:
+    return f"/workspaces/{space.id}/databases/{goods['id']}"
+
+
+async def test_the_tree_leads_to_a_database_and_shows_what_it_holds(
+    client: Client, space: Space, owner: Visitor, goods: Json
+) -> None:
+    await record(client, goods, title=f"Tea {HOSTILE}", price=1234.5, done=True, state="open")
+    tree = await owner.get(f"/workspaces/{space.id}/items")
+    assert page_of(space, goods) in tree.text
+    shown = await owner.get(page_of(space, goods))
+    assert shown.status_code == 200
+    assert "1,234.50 EUR" in shown.text
+    assert HOSTILE not in shown.text + tree.text
+    assert "Tea &#34;&gt;&lt;script&gt;" in shown.text
+    assert len(shown.content) < 150_000
+
+
+@pytest.mark.parametrize("view", [0, 1, 2])
+async def test_each_view_shows_the_records(
+    client: Client, space: Space, owner: Visitor, goods: Json, view: int
+) -> None:
+    await record(client, goods, title="Tea", state="shut", due="2026-03-05")
+    view_id = goods["views"][view]["id"]
+    shown = await owner.get(f"{page_of(space, goods)}?view={view_id}")
+    assert shown.status_code == 200
+    assert ">Tea</a>" in shown.text
+
+
+async def test_the_url_searches_filters_and_sorts(
+    client: Client, space: Space, owner: Visitor, goods: Json
+) -> None:
+    await record(client, goods, title="Tea", price=3, state="open", tags=["red"])
+    await record(client, goods, title="Milk", price=1, state="shut")
+    for query, titles in {
+        "search=tea": ["Tea"],
+        "field=price&comparison=more&value=2": ["Tea"],
+        "field=state&comparison=is&value=Shut": ["Milk"],
+        "field=tags&comparison=contains&value=red": ["Tea"],
+        "field=due&comparison=empty": ["Milk", "Tea"],
+        "sort=price": ["Milk", "Tea"],
+        "sort=-price": ["Tea", "Milk"],
+    }.items():
+        shown = await owner.get(f"{page_of(space, goods)}?{query}")
+        found = re.findall(r'class="main"><a [^>]+>([^<]+)<', shown.text)
+        assert found == titles or (sorted(found) == titles and "sort" not in query), query
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("field=price&comparison=more&value=much", "currency"),
+        ("field=nothing&comparison=is&value=1", "no such field"),
+        ("field=done&comparison=contains&value=yes", "operator of a checkbox"),
+        ("sort=nothing", "not the key of a field"),
+    ],
+)
+async def test_a_filter_that_cannot_be_is_told_beside_it(
+    space: Space, owner: Visitor, goods: Json, query: str, words: str
+) -> None:
+    shown = await owner.get(f"{page_of(space, goods)}?{query}")
+    assert shown.status_code == 200
+    (problem,) = re.findall(r'role="alert">([^<]+)<', shown.text)
+    assert words in problem.lower()
+
+
+async def test_a_record_is_typed_looked_at_changed_and_removed(
+    client: Client, owner: Visitor, goods: Json
+) -> None:
+    new = f"/databases/{goods['id']}/records/new"
+    typed = {
+        "field.title": "Tea",
+        "field.price": "1,234.50",
+        "field.done": "yes",
+        "field.due": "2026-03-05",
+        "field.length": "1:30",
+        "field.state": "open",
+        "field.tags.red": "on",
+        "field.notes": "One\r\nTwo",
+    }
+    made = await owner.send_form(new, new, None, **typed)
+    assert made.status_code == 303, made.text
+    path = made.headers["location"]
+    data = read(await client.get(f"/v1{path}"))["data"]
+    assert data | {"notes": "One\nTwo", "price": 1234.5, "length": 5_400_000} == data
+    assert (data["done"], data["due"], data["state"], data["tags"]) == (
+        True,
+        "2026-03-05",
+        "open",
+        ["red"],
+    )
+    assert "1:30:00" in (await owner.get(path)).text
+    edit = await owner.get(f"{path}/edit")
+    assert 'value="1234.5"' in edit.text
+    cleared = {"field.title": "Green tea", "field.done": "no"}
+    changed = await owner.send_form(f"{path}/edit", f"{path}/edit", None, **cleared)
+    assert changed.status_code == 303, changed.text
+    data = read(await client.get(f"/v1{path}"))["data"]
+    assert (data["title"], data["done"], "price" in data, "tags" in data) == (
+        "Green tea",
+        False,
+        False,
+        False,
+    )
+    assert (await owner.send_form(f"{path}/comments", page=path, body="Hm")).status_code == 303
+    looked_at = (await owner.get(path)).text
+    assert "Hm" in looked_at
+    assert "1,234.50 EUR" in looked_at, "the history has what it was"
+    assert (await owner.send_form(f"{path}/archive", page=path)).status_code == 303
+    assert (await owner.send_form(f"{path}/restore", page=path)).status_code == 303
+    assert (await owner.send_form(f"{path}/delete", page=path)).status_code == 303
+    assert (await owner.get(path)).status_code == 404
+
+
+async def test_wrong_texts_come_back_with_what_is_wrong(owner: Visitor, goods: Json) -> None:
+    new = f"/databases/{goods['id']}/records/new"
+    typed = {"field.title": HOSTILE, "field.price": "cheap", "field.site": "javascript:alert(1)"}
+    answer = await owner.send_form(new, new, None, **typed)
+    assert answer.status_code == 400
+    assert "This is no currency." in answer.text
+    assert "This is no url." in answer.text
+    assert 'value="cheap"' in answer.text
+    assert HOSTILE not in answer.text
+    unknown = await owner.send_form(new, page=new, other="1")
+    assert (unknown.status_code, "no such field" in unknown.text) == (400, True)
+
+
+async def test_what_somebody_changed_meanwhile_is_not_overwritten(
+    client: Client, owner: Visitor, goods: Json
+) -> None:
+    path = f"/records/{await record(client, goods, title='Tea')}"
+    page = await owner.get(f"{path}/edit")
+    (known,) = re.findall(r'name="updatedAt" value="([^"]+)"', page.text)
+    await client.patch(f"/v1{path}", json={"title": "Coffee"})
+    typed = {"field.title": "Cocoa", "updatedAt": known, "csrfToken": form_token(page)}
+    answer = await owner.post(f"{path}/edit", data=typed)
+    assert answer.status_code == 409
+    assert 'value="Cocoa"' in answer.text
+    assert read(await client.get(f"/v1{path}"))["title"] == "Coffee"
+    cell = await owner.get(f"{path}/cells/title")
+    assert "Coffee" in cell.text
+    stale = {"field.title": "Cocoa", "updatedAt": known, "csrfToken": form_token(page)}
+    refused = await owner.post(f"{path}/cells/title", data=stale, headers={"HX-Request": "true"})
+    assert refused.status_code == 409
+    assert "toast" in refused.text
+
+
+async def test_a_cell_is_written_where_it_stands(
+    client: Client, owner: Visitor, goods: Json
+) -> None:
+    path = f"/records/{await record(client, goods, title='Tea', price=1)}"
+    form = await owner.get(f"{path}/cells/price")
+    (known,) = re.findall(r'name="updatedAt" value="([^"]+)"', form.text)
+    typed = {"field.price": "2.5", "updatedAt": known, "csrfToken": form_token(form)}
+    written = await owner.post(f"{path}/cells/price", data=typed, headers={"HX-Request": "true"})
+    assert written.status_code == 200
+    assert "2.50 EUR" in written.text
+    assert (await owner.get(f"{path}/cells/nothing")).status_code == 404
+    wrong = {**typed, "field.price": "cheap"}
+    refused = await owner.post(f"{path}/cells/price", data=wrong, headers={"HX-Request": "true"})
+    assert (refused.status_code, "no currency" in refused.text) == (400, True)
+    assert read(await client.get(f"/v1{path}"))["data"]["price"] == 2.5
+
+
+async def test_a_database_is_made_from_a_template_once_and_goes(
+    space: Space, owner: Visitor
+) -> None:
+    new = await owner.get(f"/workspaces/{space.id}/databases/new")
+    (template,) = re.findall(r'value="([^"]+)"> <span><b>Tasks<', new.text)
+    typed = {"template": template, "csrfToken": form_token(new), "idempotencyKey": form_key(new)}
+    paths = set()
+    for _ in range(2):
+        made = await owner.post(f"/workspaces/{space.id}/databases", data=typed)
+        assert made.status_code == 303, made.text
+        paths.add(made.headers["location"])
+    (path,) = paths
+    assert "Tasks" in (await owner.get(path)).text
+    assert (await owner.send_form(f"{path}/delete", page=path)).status_code == 303
+    assert (await owner.get(path)).status_code == 404
+
+
+async def test_strangers_and_viewers_do_not_write(
+    app: FastAPI, client: Client, space: Space, foreign: Space, goods: Json
+) -> None:
+    record_path = f"/records/{await record(client, goods, title='Tea')}"
+    async with await signed_in(app, foreign) as stranger:
+        for path in (page_of(space, goods), record_path, f"{record_path}/edit"):
+            assert (await stranger.get(path)).status_code == 404
+        answer = await stranger.send_form(f"{record_path}/delete")
+        assert answer.status_code == 404
+    assert read(await client.get(f"/v1{record_path}"))["title"] == "Tea"
+
+
+async def test_the_equal_call_asks_for_the_same(
+    client: Client, space: Space, owner: Visitor, goods: Json
+) -> None:
+    await record(client, goods, title="Tea", price=3)
+    shown = await owner.get(f"{page_of(space, goods)}?field=price&comparison=more&value=2")
+    (body,) = re.findall(r"-d &#39;(.+?)&#39;</code>", shown.text)
+    asked = json.loads(body.replace("&#34;", '"'))
+    found = await client.post(f"/v1/databases/{goods['id']}/records/query", json=asked)
+    assert [one["title"] for one in read(found)["records"]] == ["Tea"]

@@ -1,0 +1,122 @@
+"""The isolation matrix of pages: each page and form, called by who may not.
+
+Taken from the routes. The answer is the same about what is elsewhere and what is nowhere, and
+leaves every table as it was.
+"""
+
+import re
+import uuid
+from collections.abc import Mapping
+
+import pytest
+from fastapi import FastAPI
+
+from api.kernel.routing import Route
+from api.routers import ROUTERS
+from models.core.access.rules import ROLE_SCOPES, Level, Role
+from tests.contract.furnished import Furnished
+from tests.contract.watching import checksum
+from tests.support.visitor import Visitor, signed_in
+
+pytestmark = pytest.mark.takes(seconds=10)
+
+PAGES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if route.operation.access.page and route.operation.access.credential == "browser"
+]
+PLACED = [route for route in PAGES if route.operation.parameters]
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "retry": {"from": "start"},
+    "resume": {"decision": "approved"},
+    "enable": {"enabled": "true"},
+}
+"""Fields of the forms that need some, by the last word of their path."""
+BY_DECISION = {"decide"}
+"""Forms whose command alone knows who may send them."""
+
+
+def name(route: Route) -> str:
+    return route.operation.name
+
+
+def path_of(route: Route, ids: Mapping[str, str]) -> str:
+    return re.sub(r"{(\w+)}", lambda found: ids.get(found[1], "node"), route.path)
+
+
+async def call(visitor: Visitor, route: Route, ids: Mapping[str, str]) -> tuple[int, str]:
+    """Status and text of the answer, its own path and its ids left out."""
+    path = path_of(route, ids)
+    if route.operation.method == "GET":
+        answer = await visitor.get(path)
+    else:
+        fields = {"csrfToken": await visitor.token("/"), **FIELDS.get(path.split("/")[-1], {})}
+        answer = await visitor.post(path, data=fields)
+    text = answer.text
+    for one in ids.values():
+        text = text.replace(one, "-")
+    return answer.status_code, re.sub(r'value="[^"]{43}"', "", text)
+
+
+def nowhere(route: Route) -> dict[str, str]:
+    return {parameter: str(uuid.uuid4()) for parameter in route.operation.ids}
+
+
+@pytest.mark.parametrize("route", PLACED, ids=name)
+async def test_a_stranger_finds_nothing(
+    app: FastAPI, own: Furnished, elsewhere: Furnished, route: Route
+) -> None:
+    before = await checksum(own.space.database, own.ids["workspaceId"])
+    async with await signed_in(app, elsewhere.space) as stranger:
+        # A page of their own gives them a token.
+        there = await call(stranger, route, own.ids)
+        assert there[0] == 404
+        assert there == await call(stranger, route, nowhere(route))
+    assert await checksum(own.space.database, own.ids["workspaceId"]) == before
+
+
+@pytest.mark.parametrize("route", PLACED, ids=name)
+async def test_an_id_from_elsewhere_is_an_unknown_one(
+    app: FastAPI, own: Furnished, elsewhere: Furnished, route: Route
+) -> None:
+    before = await checksum(elsewhere.space.database, elsewhere.ids["workspaceId"])
+    async with await signed_in(app, own.space) as owner:
+        for parameter in route.operation.ids:
+            foreign = await call(owner, route, {**own.ids, parameter: elsewhere.ids[parameter]})
+            unknown = await call(owner, route, {**own.ids, parameter: str(uuid.uuid4())})
+            assert foreign[0] == unknown[0] == 404, parameter
+    assert await checksum(elsewhere.space.database, elsewhere.ids["workspaceId"]) == before
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        route
+        for route in PLACED
+        if name(route) not in BY_DECISION
+        and (
+            set(route.operation.access.scopes) - ROLE_SCOPES[Role.VIEWER]
+            or route.operation.access.level > Level.VIEW
+        )
+    ],
+    ids=name,
+)
+async def test_a_viewer_changes_nothing(app: FastAPI, own: Furnished, route: Route) -> None:
+    user_id, _ = await own.space.member(Role.VIEWER)
+    before = await checksum(own.space.database, own.ids["workspaceId"])
+    async with await signed_in(app, own.space, user_id) as viewer:
+        assert (await call(viewer, route, own.ids))[0] == 403
+    assert await checksum(own.space.database, own.ids["workspaceId"]) == before
+    own.checksum = None
+
+
+@pytest.mark.parametrize("route", PAGES, ids=name)
+async def test_nobody_sees_a_page_without_a_session(
+    app: FastAPI, own: Furnished, route: Route
+) -> None:
+    async with Visitor(app) as nobody:
+        path = path_of(route, own.ids)
+        answer = await nobody.request(route.operation.method, path)
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/sign-in")

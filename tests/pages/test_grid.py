@@ -1,0 +1,102 @@
+"""The grid of a database in a real browser: keys, typing into cells, and what an import drops."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.person import Person, sign_in
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = pytest.mark.takes(seconds=15)
+
+FIELDS = [
+    {"label": "Price", "kind": "number"},
+    {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Shut"}]},
+]
+FOCUSED = "document.activeElement.tagName"
+
+
+@pytest.fixture
+async def goods(server: Server, space: Space) -> str:
+    """The path of a database with a few records."""
+    person = Person(server, space)
+    body = {"label": "Goods", "fields": FIELDS}
+    made = await person.call("POST", f"{space.path}/databases", body)
+    for title in ("Tea", "Milk"):
+        row = {"data": {"title": title, "price": 1}}
+        await person.call("POST", f"/v1/databases/{made['id']}/records", row)
+    return str(made["id"])
+
+
+async def open_grid(page: Page, server: Server, space: Space, database_id: str) -> None:
+    await sign_in(page, server, space)
+    await page.open(f"{server.url}/workspaces/{space.id}/databases/{database_id}")
+    await page.evaluate("document.querySelector('[data-grid] td').focus()")
+
+
+async def test_cells_are_reached_and_typed_by_keys_alone(
+    page: Page, server: Server, space: Space, goods: str, screens: Path
+) -> None:
+    await open_grid(page, server, space, goods)
+    await page.press("Enter")
+    await page.until(
+        "document.querySelector('[data-grid] td form input[name=\"field.price\"]') !== null"
+    )
+    await page.until(f"{FOCUSED} === 'INPUT'")
+    await page.press("Escape")
+    await page.until("!document.querySelector('[data-grid] td form')")
+    await page.until(f"{FOCUSED} === 'TD'")
+    await page.press("Enter")
+    await page.until(f"{FOCUSED} === 'INPUT'")
+    await page.write("[data-grid] td form input[name='field.price']", "12.5")
+    await page.press("Enter")
+    await page.until("document.querySelector('[data-grid] td').innerText.trim() === '12.5'")
+    await page.until(f"{FOCUSED} === 'TD'")
+    await page.press("ArrowRight")
+    await page.press("Enter")
+    await page.until("document.activeElement.tagName === 'SELECT'")
+    await page.screenshot(screens / "cell.png")
+    shown = await Person(server, space).call("GET", f"/v1/databases/{goods}/records")
+    assert sorted(one["data"]["price"] for one in shown["records"]) == [1, 12.5]
+
+
+async def test_what_cannot_be_typed_is_told_and_stays(
+    page: Page, server: Server, space: Space, goods: str
+) -> None:
+    await open_grid(page, server, space, goods)
+    await page.press("Enter")
+    await page.until(f"{FOCUSED} === 'INPUT'")
+    await page.write("[data-grid] td form input[name='field.price']", "cheap")
+    await page.press("Enter")
+    await page.until("document.querySelector('.toast[data-kind=error]') !== null")
+    assert "no number" in await page.text(".toast")
+    typed = "document.querySelector('[data-grid] td form input[name=\"field.price\"]').value"
+    assert await page.evaluate(typed) == "cheap"
+    page.problems.clear()  # the browser notes each answer of 400
+
+
+async def test_a_dropped_file_becomes_a_database(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    await sign_in(page, server, space)
+    await page.open(f"{server.url}/workspaces/{space.id}/import")
+    content = base64.b64encode(b"name,price\nTea,3\nMilk,1\n").decode()
+    await page.evaluate(
+        "(() => { const data = new DataTransfer();"
+        f" data.items.add(new File([atob({json.dumps(content)})], 'Prices.csv'));"
+        " const drop = new DragEvent('drop', {dataTransfer: data, cancelable: true});"
+        " document.dispatchEvent(drop); })()"
+    )
+    await page.until("document.querySelector('input[name=content]').value !== ''")
+    assert await page.evaluate("document.querySelector('#label').value") == "Prices"
+    await page.screenshot(screens / "import.png")
+    await page.evaluate("document.querySelector('[data-import]').requestSubmit()")
+    await page.until("document.querySelector('[data-status=succeeded]') !== null")
+    assert "2 records" in await page.text("#live")
+    await page.click("#live a.primary")
+    await page.until("document.querySelector('[data-grid]') !== null")
+    assert "Milk" in await page.text("[data-grid]")

@@ -1,0 +1,214 @@
+"""The pages of the workspace itself in a real browser: policy, keyboard, width, no scripts."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from models.automation.secrets.commands import put_secret
+from models.automation.secrets.shapes import PutSecret
+from models.core.access.rules import Role, Scope
+from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notifications.commands import Notice, mark_read, notify
+from models.messages.notifications.shapes import MarkRead
+from models.messages.webhook_endpoints.commands import create_endpoint, send_test
+from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint
+from models.messages.workspace_events.rules import EventType
+from models.people.api_keys.commands import create_key
+from models.people.api_keys.shapes import CreateApiKey
+from models.people.experiments.commands import create_experiment
+from models.people.release_notices.commands import publish_release
+from models.people.release_notices.shapes import PublishRelease
+from models.people.users.commands import make_platform_admin
+from runtime.settings import Settings
+from tests.support.browser import Page
+from tests.support.server import Server
+from tests.support.server import serving as api_process
+from tests.support.settings_pages import a_draft
+from tests.support.spaces import Space
+from tests.support.visitor import link_for
+
+pytestmark = pytest.mark.takes(seconds=20)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def server(settings: Settings) -> AsyncIterator[Server]:
+    """The API as a process of its own."""
+    async with api_process(settings) as server:
+        yield server
+
+
+async def enter(page: Page, server: Server, space: Space) -> str:
+    """Sign in, and give the address of the settings."""
+    await page.open(server.url + await link_for(space))
+    await page.evaluate("document.querySelector('form button').click()")
+    await page.until("location.pathname.startsWith('/workspaces/')")
+    return f"{server.url}{space.path.removeprefix('/v1')}/settings"
+
+
+async def pictures(page: Page, url: str, screens: Path, name: str) -> None:
+    """Pictures of a page in both themes and on a narrow screen, which nothing overflows."""
+    await page.open(url)
+    for dark in (False, True):
+        await page.show(dark=dark)
+        await page.screenshot(screens / f"{name}-{'dark' if dark else 'light'}.png")
+    await page.show(width=360, height=740)
+    await page.screenshot(screens / f"{name}-narrow.png")
+    assert await page.evaluate("document.documentElement.scrollWidth <= 360"), url
+    await page.show()
+
+
+async def furnish(space: Space) -> dict[str, str]:
+    """Something on every page."""
+    actor = space.actor
+    async with space.database.transaction() as work:
+        for name, scopes in (("Deployments", [Scope.AUTOMATIONS_READ]), ("Reports", list(Scope))):
+            wanted = CreateApiKey.model_validate_json(
+                json.dumps({"name": name, "scopes": scopes, "expiresAt": "2027-01-31T12:00:00Z"})
+            )
+            await create_key(work, actor, space.keys, wanted)
+        for name in ("CRM_TOKEN", "SMTP_PASSWORD"):
+            await put_secret(work, actor, space.keys, name, PutSecret(value="hidden"))
+        endpoint = CreateWebhookEndpoint(
+            url="https://hooks.example.com/workspace",
+            description="Tells the shop what has changed",
+            eventTypes=[EventType.RUN_STATUS, EventType.DATA_SOURCE_RUN],
+        )
+        made = await create_endpoint(work, actor, space.keys, endpoint)
+        await send_test(work, actor, uuid4(), made.id)
+        for title, kind in (
+            ("Nightly report failed", NotificationKind.AUTOMATION_FAILED),
+            ("Approve the refund of 120 €", NotificationKind.APPROVAL_REQUEST),
+        ):
+            notice = Notice(
+                kind=kind, title=title, body="The mail server refused it.", run_id=uuid4()
+            )
+            await notify(work, space.id, [space.user_id], notice)
+        await mark_read(work, actor.principal, [space.id], MarkRead(all=True))
+        for title in ("Robin mentions you in “Launch”", "Offer 2026 was shared with you"):
+            notice = Notice(
+                kind=NotificationKind.MENTION, title=title, body="Can you look at this?"
+            )
+            await notify(work, space.id, [space.user_id], notice)
+        await make_platform_admin(work, space.user_id)
+        release = PublishRelease.model_validate_json(
+            json.dumps({"channel": "web", "title": "Timers", "body": "Records have **timers**."})
+        )
+        await publish_release(work, actor.principal, release)
+        experiment = await create_experiment(
+            work, actor.principal, uuid4(), a_draft("Short sign-up", f"flag_{space.id.hex}")
+        )
+    return {"ENDPOINT": str(made.id), "EXPERIMENT": str(experiment.id)}
+
+
+SECTIONS = (
+    *("", "/members", "/invitations", "/usage", "/audit", "/api-keys", "/api-keys/new"),
+    *("/request-logs", "/secrets", "/webhooks", "/webhooks/new", "/webhooks/ENDPOINT"),
+    *("/webhooks/ENDPOINT/edit", "/model", "/notifications", "/system", "/experiments"),
+    *("/experiments/EXPERIMENT", "/release-notices", "/../notifications"),
+    "/../notifications?show=inbox",
+)
+
+
+async def test_every_page_keeps_its_policy_and_fits_a_narrow_screen(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    for role in (Role.ADMIN, Role.VIEWER):
+        await space.member(role)
+    names = await furnish(space)
+    at = await enter(page, server, space)
+    for section in SECTIONS:
+        path = section
+        for word, value in names.items():
+            path = path.replace(word, value)
+        url = f"{at}{path}".replace("settings/../", "")
+        await pictures(page, url, screens, re.sub("[^a-z]+", "-", f"settings{section.lower()}"))
+    assert all(url.startswith((server.url, "data:")) for url in page.requests)
+
+
+async def test_a_key_is_made_by_keyboard_and_gone_with_its_page(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    at = await enter(page, server, space)
+    await page.open(f"{at}/api-keys")
+    await tab_to(page, "New key")
+    await page.press("Enter")
+    await page.until("location.pathname.endsWith('/new') && document.readyState === 'complete'")
+    while await page.evaluate("document.activeElement.name") != "name":
+        await page.press("Tab")
+    await page.send("Input.insertText", text="By keyboard")
+    await page.press("Enter")
+    token = await page.until("document.querySelector('.once .command')?.firstChild.textContent")
+    assert str(token).startswith("svc_sk_")
+    assert str(token) not in await page.evaluate("location.href")
+    await page.screenshot(screens / "settings-key-shown-once.png")
+    await tab_to(page, "I have stored it")
+    await page.press("Enter")
+    await page.until("document.querySelector('h1')?.textContent === 'API keys'")
+    assert "By keyboard" in await page.text("main")
+    await page.evaluate("history.back()")
+    await page.until("document.querySelector('h1')?.textContent !== 'API keys'")
+    await page.until("document.readyState === 'complete'")
+    assert str(token) not in await page.evaluate("document.documentElement.innerHTML")
+    page.problems.clear()  # the browser tells that it would have to send the form again
+
+
+async def test_a_question_is_closed_by_escape(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    names = await furnish(space)
+    at = await enter(page, server, space)
+    await page.open(f"{at}/api-keys")
+    await tab_to(page, "Revoke")
+    await page.press("Enter")
+    await page.until("document.querySelector('.confirm[open]') !== null")
+    for dark in (False, True):
+        await page.show(dark=dark)
+        await page.screenshot(screens / f"settings-question-{'dark' if dark else 'light'}.png")
+    await page.press("Escape")
+    await page.until("document.querySelector('.confirm[open]') === null")
+    assert await page.evaluate("document.activeElement.textContent") == "Revoke"
+    await page.open(f"{at}/webhooks/{names['ENDPOINT']}")
+    await page.click(".fact-list .confirm summary")
+    await page.click(".payload summary")
+    await page.screenshot(screens / "settings-webhook-open.png")
+    await page.show(width=360, height=740)
+    await page.evaluate("document.querySelector('.fact-list').scrollIntoView()")
+    await page.screenshot(screens / "settings-webhook-open-narrow.png")
+
+
+async def test_forms_work_without_scripts(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    at = await enter(page, server, space)
+    await page.send("Emulation.setScriptExecutionDisabled", value=True)
+    await page.open(f"{at}/secrets")
+    await page.write("#f-name", "not a name")
+    await page.write("#f-value", "hidden")
+    await page.click(".row-form button")
+    await page.until("document.querySelector('.fault') !== null")
+    assert await page.evaluate("document.querySelector('#f-name').value") == "not a name"
+    assert await page.evaluate("document.querySelector('#f-value').value") == ""
+    await page.screenshot(screens / "settings-refused.png")
+    await page.evaluate("document.querySelector('#f-name').select()")
+    await page.write("#f-name", "CRM_TOKEN")
+    await page.write("#f-value", "hidden")
+    await page.click(".row-form button")
+    await page.until("document.querySelector('.notice') !== null")
+    await page.click("td .confirm:last-child summary")
+    await page.click("td .confirm:last-child button")
+    await page.until("document.querySelector('.empty') !== null")
+    page.problems.clear()  # the status of the form that came back
+
+
+async def tab_to(page: Page, label: str) -> None:
+    """Go on with Tab until what has this label has the focus."""
+    for _ in range(120):
+        await page.press("Tab")
+        if await page.evaluate("document.activeElement.textContent.trim()") == label:
+            return
+    raise AssertionError(f"Tab does not lead to {label}")
