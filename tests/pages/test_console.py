@@ -12,6 +12,7 @@ from tests.support.patience import eventually
 from tests.support.person import Person, axis, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
+from tests.support.visitor import link_for
 
 pytestmark = pytest.mark.takes(seconds=40)
 
@@ -74,6 +75,46 @@ async def test_pictures_of_every_page(
     assert await axis(page) <= 0
 
 
+async def test_a_person_signs_in_by_a_link_and_out_again(
+    page: Page, server: Server, person: Person, screens: Path
+) -> None:
+    await page.open(server.url + await link_for(person.space))
+    assert "Sign in as Test?" in await page.text("main")
+    await page.screenshot(screens / "console-link.png")
+    await page.press("Enter")  # the button has the focus
+    await page.until(f"location.pathname === '/workspaces/{person.space.id}'")
+    assert await page.evaluate("document.cookie") == ""
+    await page.click(".person summary")
+    await page.until("document.querySelector('.person').open")
+    await page.screenshot(screens / "console-menu.png")
+    await page.click(".person .place")
+    await page.until("location.pathname === '/sign-in'")
+    await page.open(person.home)
+    await page.until("location.pathname === '/sign-in'")
+
+
+async def test_a_command_is_shown_and_copied(
+    page: Page, server: Server, person: Person, screens: Path
+) -> None:
+    await person.automation(graph(node("only", "transform", output={})))
+    await sign_in(page, server, person.space)
+    source = "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+    await page.send("Page.addScriptToEvaluateOnNewDocument", source=source)
+    await page.open(f"{person.home}/automations")
+    await page.click("tbody .main a")
+    await page.until("document.querySelector('#graph .node') !== null")
+    await page.click("[popovertarget=curl]")
+    await page.until("document.querySelector('#curl:popover-open') !== null")
+    await page.screenshot(screens / "console-curl.png")
+    await page.click("#curl .copy")
+    await page.until("document.querySelector('#curl .copy').innerText === 'Copied'")
+    copied = await page.evaluate("window.copied")
+    assert copied.startswith(f"curl {server.url}{person.space.path}/automations/")
+    assert "Copy" not in copied
+    await page.press("Escape")
+    await page.until("document.querySelector('#curl:popover-open') === null")
+
+
 async def test_a_person_decides_in_the_page(page: Page, server: Server, person: Person) -> None:
     questions = [
         {"key": "amount", "label": "Amount", "kind": "number", "required": True},
@@ -112,7 +153,7 @@ async def test_a_refused_decision_keeps_what_was_typed(
     await page.evaluate("document.querySelector('.approval [required]').required = false")
     await page.write("[name=comment]", "I think so.")
     await page.click(".approval [value=approved]")
-    await page.until("document.querySelector('.toast')?.innerText.includes('is required')")
+    await page.until("document.querySelector('.toast')?.innerText.includes('amount: is required')")
     await page.screenshot(screens / "console-toast.png")
     assert await page.evaluate("document.querySelector('[name=comment]').value") == "I think so."
     page.problems.clear()  # the browser notes the 400

@@ -67,7 +67,9 @@ def sign_in_path(target: str) -> str:
 
 def _sentence(refusal: PlatformError) -> str:
     if isinstance(refusal, ValidationError) and refusal.details:
-        return " ".join(f"{one.path}: {one.message}" for one in refusal.details)
+        return " ".join(
+            f"{one.path.removeprefix('data.')}: {one.message}" for one in refusal.details
+        )
     return refusal.message
 
 

@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from markupsafe import escape
 
+from api.kernel.rate_limits import RateLimit
 from models.core.access.rules import Role
 from models.people.workspaces.commands import add_member
 from tests.support.automations import DAY, create, path_of, publish, read
@@ -77,6 +78,57 @@ async def test_a_part_is_refreshed_alone(client: Client, owner: Visitor, space: 
         assert part.text.lstrip().startswith('<div id="live"')
         assert "<html" not in part.text
         assert "<html" in (await owner.get(page)).text
+
+
+async def test_each_page_shows_the_equal_calls(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    made = await publish(client, space)
+    run = await started(client, made)
+    shown = {
+        page_of(made): ["/run", "/publish", "/versions", "/runs", ""],
+        f"/runs/{run['id']}": [f"/runs/{run['id']}/cancel", f"/runs/{run['id']}/retry"],
+    }
+    for path, ends in shown.items():
+        page = unescape((await owner.get(path)).text)
+        for end in ends:
+            assert f"{path_of(made)}{end} \\\n" in page, end
+
+
+async def test_pages_are_logged_as_requests(
+    app: FastAPI, client: Client, owner: Visitor, space: Space
+) -> None:
+    await owner.get(f"/workspaces/{space.id}")
+    await app.state.services.request_log.flush()
+    logged = read(await client.get(f"{space.path}/api-keys/request-logs"))
+    (entry,) = [one for one in logged if one["path"] == f"/workspaces/{space.id}"]
+    assert (entry["principalType"], entry["status"]) == ("session", 200)
+    assert entry["principalId"] == str(space.user_id)
+
+
+async def test_callers_are_limited_by_session(
+    app: FastAPI, owner: Visitor, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.state.services.limits, "callers", RateLimit(0.001, 2))
+    path = f"/workspaces/{space.id}"
+    assert [(await owner.get(path)).status_code for _ in range(3)] == [200, 200, 429]
+    answer = await owner.get(path)
+    assert "Too much at once" in answer.text
+    assert answer.headers["retry-after"]
+    async with await signed_in(app, space) as other:
+        assert (await other.get(path)).status_code == 200
+
+
+async def test_a_person_changes_between_workspaces(
+    app: FastAPI, space: Space, foreign: Space
+) -> None:
+    async with space.database.transaction() as work:
+        await add_member(work, foreign.id, space.user_id, Role.VIEWER)
+    async with await signed_in(app, space) as person:
+        page = (await person.get(f"/workspaces/{foreign.id}")).text
+        menu = links(page, '/workspaces/[^/"]+')
+        assert {f"/workspaces/{space.id}", f"/workspaces/{foreign.id}"} <= set(menu)
+        assert "viewer" in page
 
 
 async def test_empty_pages_teach(owner: Visitor, space: Space) -> None:

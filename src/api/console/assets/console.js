@@ -50,6 +50,19 @@ function copyable(code) {
   code.append(button);
 }
 
+/** Copies a command; where a page may not, it is marked for the person to copy. */
+async function copyText(button) {
+  const parts = [...button.parentElement.childNodes].filter((one) => one !== button);
+  try {
+    await navigator.clipboard.writeText(parts.map((one) => one.textContent).join(""));
+    button.textContent = "Copied";
+  } catch {
+    getSelection().setBaseAndExtent(parts[0], 0, button.parentElement, parts.length);
+    button.textContent = "Press Ctrl+C";
+  }
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}
+
 function enhance() {
   tellAll();
   document.querySelectorAll("[data-copy]").forEach(copyable);
@@ -64,13 +77,7 @@ document.addEventListener("click", async (event) => {
   const dismiss = event.target.closest(".dismiss");
   if (dismiss) dismiss.closest(".toast").remove();
   const copy = event.target.closest(".copy");
-  if (copy) {
-    const text = [...copy.parentElement.childNodes].filter((one) => one !== copy)
-      .map((one) => one.textContent).join("");
-    await navigator.clipboard.writeText(text);
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-  }
+  if (copy) await copyText(copy);
   // A menu closes when somebody clicks beside it.
   for (const menu of document.querySelectorAll("details:is(.switcher, .confirm)[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -107,6 +114,9 @@ document.addEventListener("htmx:after:request", (event) => {
   if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
   if (!(event.detail?.ctx?.response?.raw?.ok)) return;
   form.reset();
+  // What is sent next is another call.
+  const key = form.elements.namedItem("idempotencyKey");
+  if (key) key.value = [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16)).join("");
   form.closest("dialog")?.close();
 });
 

@@ -95,10 +95,12 @@ def _example(found: AutomationDetail) -> JsonObject:
 
 def _calls(found: AutomationDetail, base: str) -> Mapping[str, str]:
     path = f"/v1/workspaces/{found.workspace_id}/automations/{found.id}"
-    other = "false" if found.enabled else "true"
+    verb, enabled = ("Disable", "false") if found.enabled else ("Enable", "true")
     return {
-        "read": curl(base, "GET", path),
-        "run": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
-        "publish": curl(base, "POST", f"{path}/publish", "{}"),
-        "enable": curl(base, "PATCH", path, f'{{"enabled": {other}}}'),
+        "Read it": curl(base, "GET", path),
+        "Run it": curl(base, "POST", f"{path}/run", '{"triggerPayload": {}}'),
+        "Publish the draft": curl(base, "POST", f"{path}/publish", "{}"),
+        f"{verb} it": curl(base, "PATCH", path, f'{{"enabled": {enabled}}}'),
+        "List its runs": curl(base, "GET", f"{path}/runs"),
+        "List its versions": curl(base, "GET", f"{path}/versions"),
     }

@@ -1,8 +1,10 @@
 """The page of a run: the run as the API shows it, and what the reader may do with it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from api.console.runs.listing import seconds_of
 from api.console.words import curl
@@ -27,7 +29,7 @@ class RunContent:
     may_act: bool
     approvals: Sequence[PendingApproval]
     calls: Mapping[str, str]
-    """The equal call of the API for each action."""
+    """The equal calls of the API, by what they do."""
 
     @property
     def path(self) -> str:
@@ -75,7 +77,7 @@ async def content_of(request: ApiRequest, base: str) -> RunContent:
         seconds=seconds_of(shown_run.run, request.work.now),
         may_act=_may_act(request),
         approvals=approvals,
-        calls=_calls(shown_run, base),
+        calls=_calls(shown_run, approvals, base),
     )
 
 
@@ -86,11 +88,19 @@ def _may_act(request: ApiRequest) -> bool:
     return level >= Level.EDIT and Scope.AUTOMATIONS_WRITE in request.actor.scopes
 
 
-def _calls(found: RunOverview, base: str) -> Mapping[str, str]:
+def _calls(
+    found: RunOverview, approvals: Sequence[PendingApproval], base: str
+) -> Mapping[str, str]:
     run = found.run
     path = f"/v1/workspaces/{run.workspace_id}/automations/{run.automation_id}/runs/{run.id}"
-    return {
-        "read": curl(base, "GET", f"/v1/runs/{run.id}"),
-        "cancel": curl(base, "POST", f"{path}/cancel", "{}"),
-        "retry": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
+    calls = {
+        "Read it": curl(base, "GET", f"/v1/runs/{run.id}"),
+        "Follow it": curl(base, "GET", f"/v1/runs/{run.id}/events"),
+        "Cancel it": curl(base, "POST", f"{path}/cancel", "{}"),
+        "Run it again": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
     }
+    for one in approvals:
+        body = json.dumps({"decision": "approved", "scopeKey": one.scope_key})
+        resume = f"{path}/nodes/{quote(one.node_id, safe='')}/resume"
+        calls[f"Decide “{one.title}”"] = curl(base, "POST", resume, body)
+    return calls
