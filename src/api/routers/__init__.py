@@ -13,6 +13,7 @@ from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
+from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.console.sources import routes as console_sources
@@ -99,6 +100,7 @@ ROUTERS: Sequence[Router] = (
     console_editing.router,
     console_imports.router,
     console_sources.router,
+    console_search.router,
     console_automations.router,
     console_runs.router,
     console_run_actions.router,

@@ -6,10 +6,11 @@ from starlette.responses import Response
 
 from api.console.forms import paged
 from api.console.refusals import refuse
-from api.console.rendering import page
+from api.console.rendering import page, see_other
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
 from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
+from api.routers.content.items import READ
 from models.content.items.listing import list_items
 from models.content.items.queries import get_item, placement
 from models.content.items.rules import ItemKind
@@ -58,6 +59,13 @@ async def get_items(
     )
 
 
+@router.get("/items/{itemId}", access=paged(READ), documented=False)
+async def get_item_page(request: ApiRequest) -> Response:
+    """Lead to the page that shows an item."""
+    item = await get_item(request.work, request.actor.workspace_id, request.ids["itemId"])
+    return see_other(page_of(await shell_of(request), item))
+
+
 async def _trail(request: ApiRequest, item_id: Id | None) -> list[ItemDetail]:
     """The items above and including one, from the root, as far as the caller sees them."""
     trail: list[ItemDetail] = []
@@ -78,4 +86,6 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
         return shell.at("databases", item.target_id)
     if item.target_id is not None and item.kind is ItemKind.AUTOMATION:
         return shell.at("automations", item.target_id)
+    if item.target_id is not None and item.kind is ItemKind.DATA_SOURCE:
+        return shell.at("data-sources", item.target_id)
     return queried(shell.at("items"), parent=item.id)

@@ -1,0 +1,1 @@
+"""The page that finds pages, items, records and runs."""

@@ -1,0 +1,90 @@
+"""Search over pages, items, records and runs: a page of its own, and the palette of every page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+from starlette.responses import Response
+
+from api.console.forms import paged
+from api.console.refusals import refuse
+from api.console.rendering import page
+from api.console.shell import Shell, shell_of
+from api.console.words import curl, plain, queried
+from api.kernel.routing import Access, ApiRequest, Router
+from models.core.access.rules import Scope
+from models.workspace.search import queries
+from models.workspace.search.shapes import HitKind, SearchHit
+from runtime.ids import parse_id
+
+router = Router(tags=["console"], refuse=refuse)
+
+_MOST = 20
+_PAGES: Sequence[tuple[str, str, Scope | None]] = (
+    ("Home", "", None),
+    ("Content", "items", Scope.RESOURCES_READ),
+    ("New database", "databases/new", Scope.DATABASES_WRITE),
+    ("Import a spreadsheet", "import", Scope.DATABASES_WRITE),
+    ("Data sources", "data-sources", Scope.DATA_SOURCES_READ),
+    ("New data source", "data-sources/new", Scope.DATA_SOURCES_WRITE),
+    ("Runs", "runs", Scope.AUTOMATIONS_READ),
+    ("Failed runs", "runs?status=failed", Scope.AUTOMATIONS_READ),
+    ("Waiting runs", "runs?status=waiting", Scope.AUTOMATIONS_READ),
+    ("Automations", "automations", Scope.AUTOMATIONS_READ),
+    ("Settings", "settings", None),
+    ("Notifications", "notifications", None),
+)
+"""Name, path below the workspace, and the scope that its page demands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A place that a search leads to."""
+
+    title: str
+    kind: str
+    path: str
+
+
+@router.get(
+    "/workspaces/{workspaceId}/search",
+    access=paged(Access(scopes=[Scope.WORKSPACE_READ])),
+    documented=False,
+)
+async def get_search(
+    request: ApiRequest, q: Annotated[str, Field(max_length=200)] | None = None
+) -> Response:
+    """Find pages, items, records and runs by a part of their name, or by their id."""
+    text = (q or "").strip()
+    shell = await shell_of(request)
+    hits = [*_pages(shell, text), *_run(text), *await _content(request, shell, text)]
+    path = queried(f"/v1/workspaces/{request.workspace_id}/search", q=text)
+    call = curl(shell.base, "GET", path)
+    return page(request, "search.html", shell, text=text, hits=hits, call=call)
+
+
+def _pages(shell: Shell, text: str) -> Iterator[Hit]:
+    for title, place, scope in _PAGES:
+        is_open = scope is None or scope in shell.scopes
+        if is_open and text.casefold() in title.casefold():
+            yield Hit(title, "page", shell.at(place) if place else shell.at())
+
+
+def _run(text: str) -> Iterator[Hit]:
+    if (run_id := parse_id(text)) is not None:
+        yield Hit(str(run_id), "run", f"/runs/{run_id}")
+
+
+async def _content(request: ApiRequest, shell: Shell, text: str) -> Sequence[Hit]:
+    if not text or Scope.RESOURCES_READ not in shell.scopes:
+        return []
+    first = request.page("console search", _MOST, None, text)
+    result = await queries.search(request.work, request.actor, text, first)
+    return [_hit(one) for one in result.results]
+
+
+def _hit(hit: SearchHit) -> Hit:
+    if hit.kind is HitKind.RECORD:
+        return Hit(hit.title or "Untitled", "record", f"/records/{hit.id}")
+    return Hit(hit.title or "Untitled", plain(hit.item_kind), f"/items/{hit.item_id}")
