@@ -9,6 +9,7 @@ from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
 from api.console.items import routes as console_items
+from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
@@ -101,6 +102,7 @@ ROUTERS: Sequence[Router] = (
     console_imports.router,
     console_sources.router,
     console_search.router,
+    public_forms.router,
     console_automations.router,
     console_runs.router,
     console_run_actions.router,

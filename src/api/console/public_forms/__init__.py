@@ -1,0 +1,1 @@
+"""Pages on which anybody answers a public form."""

@@ -1,0 +1,86 @@
+"""A public form as a page: asked, answered, thanked for, closed (interface, Form)."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ConfigDict
+from starlette.responses import Response
+
+from api.console.forms import Form
+from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
+from api.console.refusals import refuse
+from api.console.rendering import bare
+from api.kernel.routing import Access, ApiRequest, Router
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.forms import commands, queries
+from models.data.forms.shapes import PublicField, PublicForm, SubmitForm
+from runtime.errors import ValidationError
+from runtime.ids import new_id, parse_id
+
+router = Router(tags=["console"], refuse=refuse)
+
+FORM = "/forms/{itemId}"
+_ANYBODY = Access(credential="none", page=True)
+
+
+class Answers(Form):
+    """The answers as texts, by the names of their inputs."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def texts(self) -> Mapping[str, object]:
+        return self.model_extra or {}
+
+
+@router.get(FORM, access=_ANYBODY, documented=False)
+async def get_form(request: ApiRequest) -> Response:
+    """Ask the questions of a form, or say that it is closed."""
+    form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
+    return _questions(form, [entry_of(spec, None) for spec in _specs(form)])
+
+
+@router.post(FORM, access=_ANYBODY, documented=False)
+async def answer_form(request: ApiRequest, body: Answers) -> Response:
+    """Take the answers, and thank for them; what is wrong is told beside its question."""
+    item_id = parse_id(request.path_params["itemId"])
+    form = await queries.public_form(request.work, item_id)
+    if not form.accepting:
+        return _questions(form, [], 404)
+    specs = _specs(form)
+    typed = read_typed(specs, body.texts())
+    problems = {one.path: one.message for one in typed.problems}
+    if not problems:
+        data = {key: value for key, value in typed.data.items() if value not in (None, [])}
+        try:
+            async with request.work.savepoint():
+                thanks = await commands.submit_form(request.work, item_id, SubmitForm(data=data))
+        except ValidationError as refusal:
+            problems = {one.path: one.message for one in refusal.details}
+        else:
+            return bare("form_thanks.html", form=form, thanks=thanks)
+    entries = [retyped(entry_of(spec, None), body.texts(), problems) for spec in specs]
+    return _questions(form, entries, ValidationError.status)
+
+
+def _questions(form: PublicForm, entries: Sequence[Entry], status: int = 200) -> Response:
+    fields = {field.key: field for field in form.fields}
+    return bare("form.html", status, form=form, entries=entries, fields=fields)
+
+
+def _specs(form: PublicForm) -> Sequence[FieldSpec]:
+    """The questions that a page can ask: the answers to others are ids."""
+    return [spec for field in form.fields if is_typed(spec := _spec(field))]
+
+
+def _spec(field: PublicField) -> FieldSpec:
+    options = [
+        Option(id=one.key, key=one.key, name=one.name, color=one.color, order=place)
+        for place, one in enumerate(field.options)
+    ]
+    return FieldSpec(
+        id=new_id(),
+        key=field.key,
+        label=field.label,
+        kind=field.kind,
+        required=field.required,
+        options=tuple(options),
+    )
