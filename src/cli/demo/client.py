@@ -13,9 +13,11 @@ _OPEN = {"queued", "running", "waiting"}
 
 
 class WorkspaceClient(ApiClient):
-    async def create_database(self, label: str, fields: Sequence[Json]) -> str:
+    async def create_database(
+        self, label: str, fields: Sequence[Json], views: Sequence[Json] = ()
+    ) -> str:
         """A new database; its id."""
-        body = {"label": label, "fields": list(fields)}
+        body = {"label": label, "fields": list(fields), "views": list(views)}
         database = await self.call("POST", f"{self.workspace}/databases", json=body)
         return str(database["id"] if "id" in database else database["database"]["id"])
 
@@ -23,7 +25,7 @@ class WorkspaceClient(ApiClient):
         """One record per row, so many in one call."""
         for first in range(0, len(rows), _BATCH):
             operations = [
-                {"op": "create", "title": row.get("name"), "data": row}
+                {"op": "create", "data": {"title": row.get("name"), **row}}
                 for row in rows[first : first + _BATCH]
             ]
             path = f"/v1/databases/{database_id}/records/batch"
@@ -47,10 +49,11 @@ class WorkspaceClient(ApiClient):
         await self.call("POST", f"{self.workspace}/automations/{automation_id}/publish", json={})
         return automation_id
 
-    async def run(self, automation_id: str) -> str:
+    async def run(self, automation_id: str, payload: Json | None = None) -> str:
         """Start a run; its id."""
         path = f"{self.workspace}/automations/{automation_id}/run"
-        return str((await self.call("POST", path, json={}))["id"])
+        body = {} if payload is None else {"triggerPayload": payload}
+        return str((await self.call("POST", path, json=body))["id"])
 
     async def finished(self, automation_id: str, run_id: str, seconds: float) -> Json:
         """The run with its node runs once it has ended. Raises StartError when that is late."""

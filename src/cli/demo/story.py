@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +13,7 @@ from cli.demo.automation import graph
 from cli.demo.cars import FIELDS, SUMMARY_FIELDS, cars
 from cli.demo.client import WorkspaceClient
 from cli.demo.endpoint import FAILURES, FlakyEndpoint
+from cli.demo.shop import open_shop
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object
 from cli.supervisor.state import StateDir
@@ -30,6 +31,7 @@ async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console, *, wa
     client = WorkspaceClient(connection["baseUrl"], connection["apiKey"], connection["workspaceId"])
     try:
         run = await _play(client, endpoint, state, console)
+        await open_shop(client, datetime.now(UTC).date())
     finally:
         await client.close()
     console.print(
@@ -37,11 +39,12 @@ async def play(state: StateDir, endpoint: FlakyEndpoint, console: Console, *, wa
         " the summary record was written once.[/]"
     )
     if waits:
+        console.print("A refund of the shop waits for you in the console, which this opens once:")
+        console.print(connection["signInUrl"], soft_wrap=True)
         console.print(
             f"The page of the run: {connection['baseUrl']}{run['metadata']['pageUrl']}",
             soft_wrap=True,
         )
-        console.print(f"The key the page asks for: {connection['apiKey']}", soft_wrap=True)
         console.print(f"In Temporal: {run['metadata']['temporal'].get('uiUrl')}", soft_wrap=True)
 
 
