@@ -16,7 +16,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test quick explore check fix demo bench profile histories openapi examples lock clean
+.PHONY: help setup up test quick explore check fix demo bench profile histories openapi examples screenshots lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -75,6 +75,9 @@ histories: setup ## Record histories of the workflow branches that have none, an
 
 openapi: setup ## Write openapi.json anew.
 	$(BIN)/workspace openapi > openapi.json
+
+screenshots: setup ## Make the pictures of the README anew.
+	RECORD_SCREENSHOTS=1 $(BIN)/pytest -n 0 tests/pages/test_screenshots.py
 
 examples: setup ## Record the examples of openapi.json anew, and write it.
 	RECORD_EXAMPLES=1 $(BIN)/pytest -n 1 tests/contract/test_examples.py -k answered

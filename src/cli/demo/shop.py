@@ -94,7 +94,15 @@ REFUND: Json = {
             "id": "approve",
             "kind": "approval",
             "label": "Approve the refund",
-            "config": {"role": "owner", "allowSelf": True},
+            "config": {
+                "role": "owner",
+                "allowSelf": True,
+                "title": "Refund the order?",
+                "message": {
+                    "type": "template",
+                    "value": "{{ trigger.customer }} sent it back and asks for 42 €.",
+                },
+            },
         },
         {
             "id": "pay",
