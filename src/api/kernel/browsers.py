@@ -109,9 +109,20 @@ def is_same_origin(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return [value for name, value in headers if name == b"sec-fetch-site"] == [b"same-origin"]
 
 
+def header_token(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The token that a script sends for its page; empty without exactly one."""
+    given = [value for name, value in headers if name == b"x-csrf-token"]
+    return given[0].decode("latin-1") if len(given) == 1 else ""
+
+
+def is_safe(scope: Scope) -> bool:
+    """True for a method that changes nothing (RFC 9110, 9.2.1)."""
+    return scope["method"] in _SAFE_METHODS
+
+
 def check_origin(scope: Scope) -> None:
     """Raises ForeignFormError for a change that no page of this origin asks for."""
-    if scope["method"] not in _SAFE_METHODS and not is_same_origin(scope["headers"]):
+    if not is_safe(scope) and not is_same_origin(scope["headers"]):
         raise ForeignFormError
 
 
@@ -130,9 +141,8 @@ def check_token(keys: KeyRing, cookie: CookieToken, token: str) -> None:
 def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
     """The form in a body; what is wrong with it is told later, as with every body."""
     listed = list(headers)
-    given = [value for name, value in listed if name == b"x-csrf-token"]
     keys = [value for name, value in listed if name == b"idempotency-key"]
-    token = given[0].decode("latin-1") if len(given) == 1 else ""
+    token = header_token(listed)
     if body.refusal is not None or not body.raw:
         return Form(body, token, keys)
     kind = b"".join(value for name, value in listed if name == b"content-type")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from api.console import files as console_files
 from api.console.automations import routes as console_automations
 from api.console.home import routes as console_home
+from api.console.incoming import routes as console_incoming
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
 from api.console.sign_in import provider as console_provider
@@ -85,6 +86,7 @@ ROUTERS: Sequence[Router] = (
     console_provider.router,
     console_home.router,
     console_automations.router,
+    console_incoming.router,
     console_runs.router,
     console_run_actions.router,
     me.router,
