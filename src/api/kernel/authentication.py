@@ -59,17 +59,23 @@ def credential_of(
     requests of others, too.
     """
     headers: Headers = scope["headers"]
-    cookie = read_session(headers, services.settings)
-    if access.credential == "browser":
-        if cookie is None:
-            raise unauthorized()
-        return cookie
-    has_header = any(name == b"authorization" for name, _ in headers)
-    if access.cookie and cookie is not None and not has_header and is_same_origin(headers):
-        if not is_safe(scope):
-            check_token(services.keys, cookie, header_token(headers))
-        return cookie
-    return read_credential(headers)
+    if access.credential != "browser" and not _takes_cookie(access, headers):
+        return read_credential(headers)
+    cookie = read_session(scope, services.settings)
+    if cookie is None:
+        raise unauthorized()
+    if access.cookie and not is_safe(scope):
+        check_token(services.keys, cookie, header_token(headers))
+    return cookie
+
+
+def _takes_cookie(access: Access, headers: Headers) -> bool:
+    """True where a script of a page asks without `Authorization`."""
+    return (
+        access.cookie
+        and not any(name == b"authorization" for name, _ in headers)
+        and is_same_origin(headers)
+    )
 
 
 async def prove(services: Services, credential: KeyToken | SessionToken | CookieToken) -> Proof:
@@ -151,7 +157,7 @@ async def _browser_session(services: Services, work: UnitOfWork, proof: CookieTo
     rows = await browser_session_user(work, proof.digest)
     if not rows:
         raise unauthorized()
-    if rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
+    if not proof.unattended and rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
         services.request_log.touch_session(proof.digest, work.now)
     return _person(services, rows)
 

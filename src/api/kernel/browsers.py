@@ -43,6 +43,8 @@ class CookieToken:
     """The token of a session cookie."""
 
     token: str
+    unattended: bool = False
+    """The page asks by itself, perhaps while nobody is there: that is no use of the session."""
 
     @property
     def digest(self) -> bytes:
@@ -91,10 +93,13 @@ def read_cookie(headers: Iterable[tuple[bytes, bytes]], name: str) -> str | None
     return None if cookie is None else cookie.value
 
 
-def read_session(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> CookieToken | None:
+def read_session(scope: Scope, settings: Settings) -> CookieToken | None:
     """The session cookie of a request, if it may be one."""
-    value = read_cookie(headers, cookie_name(settings))
-    return CookieToken(value) if value is not None and is_well_formed(value) else None
+    value = read_cookie(scope["headers"], cookie_name(settings))
+    if value is None or not is_well_formed(value):
+        return None
+    refreshes = not takes_html(scope) or (b"hx-request-type", b"partial") in scope["headers"]
+    return CookieToken(value, unattended=is_safe(scope) and refreshes)
 
 
 def takes_html(scope: Scope) -> bool:

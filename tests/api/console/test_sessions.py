@@ -139,6 +139,11 @@ async def test_use_is_written_once_a_minute(app: FastAPI, owner: Visitor, space:
         return past
 
     assert await idle() > timedelta(hours=1)
+    # A page that is left open refreshes itself, and does not keep its session.
+    page = space.path.removeprefix("/v1")
+    part = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    assert (await owner.get(page, headers=part)).status_code == 200
+    assert await idle() > timedelta(hours=1)
     await owner.get("/")
     assert await idle() < timedelta(hours=1)
 
