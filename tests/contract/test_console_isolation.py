@@ -26,7 +26,12 @@ PAGES = [
     for route in router.routes
     if route.operation.access.page and route.operation.access.credential == "browser"
 ]
-PLACED = [route for route in PAGES if route.operation.parameters]
+PLACED = [
+    route
+    for route in PAGES
+    if route.operation.parameters and not route.operation.access.platform_admin
+]
+OF_PLATFORM = [route for route in PAGES if route.operation.access.platform_admin]
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "retry": {"from": "start"},
     "resume": {"decision": "approved"},
@@ -120,3 +125,13 @@ async def test_nobody_sees_a_page_without_a_session(
         answer = await nobody.request(route.operation.method, path)
         assert answer.status_code == 303
         assert answer.headers["location"].startswith("/sign-in")
+
+
+@pytest.mark.parametrize("route", OF_PLATFORM, ids=name)
+async def test_an_owner_is_no_platform_administrator(
+    app: FastAPI, own: Furnished, route: Route
+) -> None:
+    async with await signed_in(app, own.space) as owner:
+        there = await call(owner, route, own.ids)
+        assert there[0] == 403
+        assert there == await call(owner, route, nowhere(route))

@@ -13,6 +13,7 @@ from models.people.workspaces.tables import workspace
 from tests.support.browser import Page
 from tests.support.legacy_imports import folder, folders, whole
 from tests.support.patience import ENOUGH
+from tests.support.person import sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space, make_space
 
@@ -56,9 +57,8 @@ async def test_an_administrator_leaves_out_what_is_blocked_and_imports_the_rest(
     bad = folder("Odd", kind="nope")[1]
     content = whole({"Good": folders(3), "<b>Bad</b>": [bad], "Other": folders(2)})
     run = await _uploaded(server, space, content)
+    await sign_in(page, server, space)
     await page.open(f"{server.url}{run['pageUrl']}")
-    await page.write("#token", space.token)
-    await page.press("Enter")
     await page.until(f"{STATUS} === 'awaiting review'")
     await page.until(f"{BUTTONS} === 'Check again,Cancel'")
     assert "leave out what is blocked: <b>Bad</b>." in await page.text("#buttons")
@@ -87,9 +87,8 @@ async def test_a_workspace_whose_import_failed_is_retried(
 ) -> None:
     target = await make_space(space.database, space.keys)
     run = await _uploaded(server, space, whole({"Moved": folders(3)}))
+    await sign_in(page, server, space)
     await page.open(f"{server.url}{run['pageUrl']}")
-    await page.write("#token", space.token)
-    await page.press("Enter")
     await page.until(f"{STATUS} === 'awaiting review'")
     await page.evaluate(f"(window.prompt = () => ' {target.id} ') && null")
     await _press(page, "Import into …", _of("Moved"))

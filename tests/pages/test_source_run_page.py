@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.browser import Page
 from tests.support.patience import ENOUGH
+from tests.support.person import sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -31,11 +32,10 @@ async def imported(server: Server, space: Space, content: bytes, file_format: st
         return (await http.post(f"{space.path}/imports", json=body)).json()["data"]
 
 
-async def follow(page: Page, server: Server, run: Any, token: str, status: str) -> None:
-    """Open the page of a run, show the key, and wait for the end."""
+async def follow(page: Page, server: Server, run: Any, space: Space, status: str) -> None:
+    """Open the page of a run, in a session, and wait for the end."""
+    await sign_in(page, server, space)
     await page.open(f"{server.url}{run['pageUrl']}")
-    await page.write("#token", token)
-    await page.press("Enter")
     await page.until(f"document.getElementById('status').dataset.status === '{status}'")
     await page.until("document.getElementById('live').hidden")
 
@@ -44,7 +44,7 @@ async def test_a_person_sees_what_came_in_and_undoes_it(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
     run = await imported(server, space, b"code,price\na,1\nb,2\n", "csv")
-    await follow(page, server, run, space.token, "succeeded")
+    await follow(page, server, run, space, "succeeded")
     assert "Import · csv of the request → <b>Goods</b> (new)" in await page.text("#label")
     assert (await page.text("#counts")).split()[:4] == ["2", "rows", "read", "2"]
     assert "2 rows" in await page.text("#stages")
@@ -59,7 +59,7 @@ async def test_a_failed_import_says_what_to_do(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
     run = await imported(server, space, b"no workbook", "xlsx")
-    await follow(page, server, run, space.token, "failed")
+    await follow(page, server, run, space, "failed")
     read = await page.text("#details")
     assert "The file is no workbook" in read
     assert "all rows are written, or none" in read

@@ -41,7 +41,7 @@ class Access:
     `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
     `heavy` requests of one caller take turns, as batches do. A `page` is served to clients that
     accept HTML, and takes the fields of a form as its body; its router says how it refuses. What
-    pages read may be asked for by `cookie`, beside `Authorization`.
+    scripts of pages read and do may be asked for by `cookie`, beside `Authorization`.
     """
 
     credential: Credential = "any"

@@ -10,8 +10,17 @@ from functools import lru_cache
 from typing import TypeAlias
 from uuid import UUID
 
+from starlette.types import Scope as ASGIScope
+
 from api.kernel.access import Access
-from api.kernel.browsers import CookieToken, is_same_origin, read_session
+from api.kernel.browsers import (
+    CookieToken,
+    check_token,
+    header_token,
+    is_safe,
+    is_same_origin,
+    read_session,
+)
 from api.kernel.credentials import KeyToken, SessionToken, read_credential, unauthorized
 from api.kernel.services import Services
 from api.kernel.sessions import Session
@@ -26,7 +35,6 @@ from models.people.credentials.queries import (
 from models.people.users.commands import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
-from runtime.settings import Settings
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
@@ -43,24 +51,31 @@ class Caller:
 
 
 def credential_of(
-    access: Access, headers: Headers, settings: Settings
+    access: Access, scope: ASGIScope, services: Services
 ) -> KeyToken | SessionToken | CookieToken:
-    """The credential that a request shows; raises UnauthorizedError.
+    """The credential that a request shows; raises UnauthorizedError and ForeignFormError.
 
-    The cookie counts for pages, and for what pages read: browsers add it to requests of others,
-    too.
+    The cookie counts for pages, and for what pages read and do by scripts: browsers add it to
+    requests of others, too.
     """
-    if access.credential == "browser":
-        cookie = read_session(headers, settings)
-        if cookie is None:
-            raise unauthorized()
-        return cookie
-    has_header = any(name == b"authorization" for name, _ in headers)
-    if access.cookie and not has_header and is_same_origin(headers):
-        cookie = read_session(headers, settings)
-        if cookie is not None:
-            return cookie
-    return read_credential(headers)
+    headers: Headers = scope["headers"]
+    if access.credential != "browser" and not _takes_cookie(access, headers):
+        return read_credential(headers)
+    cookie = read_session(scope, services.settings)
+    if cookie is None:
+        raise unauthorized()
+    if access.cookie and not is_safe(scope):
+        check_token(services.keys, cookie, header_token(headers))
+    return cookie
+
+
+def _takes_cookie(access: Access, headers: Headers) -> bool:
+    """True where a script of a page asks without `Authorization`."""
+    return (
+        access.cookie
+        and not any(name == b"authorization" for name, _ in headers)
+        and is_same_origin(headers)
+    )
 
 
 async def prove(services: Services, credential: KeyToken | SessionToken | CookieToken) -> Proof:
@@ -142,7 +157,7 @@ async def _browser_session(services: Services, work: UnitOfWork, proof: CookieTo
     rows = await browser_session_user(work, proof.digest)
     if not rows:
         raise unauthorized()
-    if rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
+    if not proof.unattended and rows[0].last_used_at <= work.now - USE_WRITTEN_EVERY:
         services.request_log.touch_session(proof.digest, work.now)
     return _person(services, rows)
 

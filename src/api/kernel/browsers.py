@@ -54,6 +54,8 @@ class CookieToken:
     """The token of a session cookie."""
 
     token: str
+    unattended: bool = False
+    """The page asks by itself, perhaps while nobody is there: that is no use of the session."""
 
     @property
     def digest(self) -> bytes:
@@ -102,10 +104,13 @@ def read_cookie(headers: Iterable[tuple[bytes, bytes]], name: str) -> str | None
     return None if cookie is None else cookie.value
 
 
-def read_session(headers: Iterable[tuple[bytes, bytes]], settings: Settings) -> CookieToken | None:
+def read_session(scope: Scope, settings: Settings) -> CookieToken | None:
     """The session cookie of a request, if it may be one."""
-    value = read_cookie(headers, cookie_name(settings))
-    return CookieToken(value) if value is not None and is_well_formed(value) else None
+    value = read_cookie(scope["headers"], cookie_name(settings))
+    if value is None or not is_well_formed(value):
+        return None
+    refreshes = not takes_html(scope) or (b"hx-request-type", b"partial") in scope["headers"]
+    return CookieToken(value, unattended=is_safe(scope) and refreshes)
 
 
 def takes_html(scope: Scope) -> bool:
@@ -120,9 +125,20 @@ def is_same_origin(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return [value for name, value in headers if name == b"sec-fetch-site"] == [b"same-origin"]
 
 
+def header_token(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The token that a script sends for its page; empty without exactly one."""
+    given = [value for name, value in headers if name == b"x-csrf-token"]
+    return given[0].decode("latin-1") if len(given) == 1 else ""
+
+
+def is_safe(scope: Scope) -> bool:
+    """True for a method that changes nothing (RFC 9110, 9.2.1)."""
+    return scope["method"] in _SAFE_METHODS
+
+
 def check_origin(scope: Scope) -> None:
     """Raises ForeignFormError for a change that no page of this origin asks for."""
-    if scope["method"] not in _SAFE_METHODS and not is_same_origin(scope["headers"]):
+    if not is_safe(scope) and not is_same_origin(scope["headers"]):
         raise ForeignFormError
 
 
@@ -141,9 +157,8 @@ def check_token(keys: KeyRing, cookie: CookieToken, token: str) -> None:
 def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
     """The form in a body; what is wrong with it is told later, as with every body."""
     listed = list(headers)
-    given = [value for name, value in listed if name == b"x-csrf-token"]
     keys = [value for name, value in listed if name == b"idempotency-key"]
-    token = given[0].decode("latin-1") if len(given) == 1 else ""
+    token = header_token(listed)
     if body.refusal is not None or not body.raw:
         return Form(body, token, keys)
     kind = b"".join(value for name, value in listed if name == b"content-type")

@@ -121,7 +121,7 @@ class _Pipeline:
         if access.page:
             check_origin(request.scope)
         if access.credential != "none":
-            credential = credential_of(access, request.scope["headers"], settings)
+            credential = credential_of(access, request.scope, request.services)
             self.proof = await prove(request.services, credential)
             if isinstance(self.proof, Session):
                 request.session_expires_at = self.proof.expires_at

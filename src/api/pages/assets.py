@@ -29,12 +29,6 @@ _ASSETS = {
     if path.suffix in _TYPES
 }
 _SHELLS = {path.stem: path.read_bytes() for path in _DIRECTORY.glob("*.html")}
-# The same page with a script of its own, for who may do more than a scope says.
-_SHELLS["legacy-import"] = (
-    _SHELLS["source-run"]
-    .replace(b"/pages/source-run.js", b"/pages/legacy-import.js")
-    .replace(b"the scope <code>data_sources:read</code>", b"to be a platform administrator's")
-)
 
 
 def shell(name: str) -> Response:

@@ -1,11 +1,4 @@
-// What the page asks the API for: in a session of the console, whose cookie no script sees, or with
-// a key. That lives in this tab's session storage and nowhere else.
-
-const TOKEN = "workspace-token";
-
-export const token = () => sessionStorage.getItem(TOKEN);
-export const remember = (value) => sessionStorage.setItem(TOKEN, value);
-export const forget = () => sessionStorage.removeItem(TOKEN);
+// What the page asks the API for, in the session of the console, whose cookie no script sees.
 
 /** A refusal of the API; `status` 0 stands for no answer at all. */
 export class Refused extends Error {
@@ -18,9 +11,7 @@ export class Refused extends Error {
 async function request(path, signal, more = {}) {
   let answer;
   try {
-    const key = token();
-    const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...more.headers };
-    answer = await fetch(path, { ...more, headers, signal, cache: "no-store" });
+    answer = await fetch(path, { ...more, signal, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, "The API does not answer.");
@@ -46,9 +37,14 @@ async function data(path, signal, more) {
 /** What is shown of a run, which is at this path of the API. */
 export const overview = (path, signal) => data(path, signal);
 
-/** Asks for something to be done. */
+/** Asks for something to be done, with the token of the session's own pages. */
 export const act = (path, body, method = "POST") => data(path, undefined, {
-  method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+  method,
+  body: JSON.stringify(body),
+  headers: {
+    "Content-Type": "application/json",
+    "X-CSRF-Token": document.querySelector("meta[name=csrf-token]").content,
+  },
 });
 
 /** One page of the node runs of a node. */

@@ -1,18 +1,14 @@
-// What the pages of runs share: they show a run and follow it until it ends, in a session of the
-// console or with a key that they ask for.
+// What the pages of runs share: they show a run and follow it until it ends.
 
 import * as client from "/pages/client.js";
 import { duration, element, icon, moment, plain, span } from "/pages/words.js";
 
 const PAUSES = [500, 1000, 2000, 5000, 10_000];
-/** Refusals that another try with the same key does not change. */
+/** Refusals that another try does not change. */
 const FINAL = [401, 403, 404];
 
 export const at = (id) => document.getElementById(id);
 export const runId = decodeURIComponent(location.pathname.split("/").pop());
-
-/** The page asks for a key; without a form for one it is read in a session. */
-const isKeyed = at("entry") !== null;
 
 export function problem(text) {
   at("error").hidden = !text;
@@ -57,15 +53,11 @@ function live(state) {
  */
 export function followed(path, page) {
   let shown = false;
-  /** From a key to its end: aborted, it takes along whatever was asked for with the key. */
+  /** Aborted, it takes along whatever was asked for. */
   let stay = new AbortController();
 
   async function load(signal) {
     const found = await client.overview(path, signal);
-    if (isKeyed) {
-      at("entry").hidden = true;
-      at("header").hidden = at("main").hidden = false;
-    }
     page.take(found, !shown);
     shown = true;
   }
@@ -93,25 +85,16 @@ export function followed(path, page) {
     live("over");
   }
 
-  function ask(error) {
+  /** The session is over, or the run is not for this person any more. */
+  function leave(error) {
     stay.abort();
-    if (!isKeyed) {
-      const here = location.pathname;
-      if (error.status === 401) location.assign(`/sign-in?next=${encodeURIComponent(here)}`);
-      else problem(error.message);
-      return;
-    }
-    client.forget();
-    shown = false;
-    at("header").hidden = at("main").hidden = at("error").hidden = true;
-    at("entry").hidden = false;
-    at("refusal").textContent = error ? error.message : "";
-    at("token").focus();
+    if (error.status === 401) {
+      location.assign(`/sign-in?next=${encodeURIComponent(location.pathname)}`);
+    } else problem(error.message);
   }
 
   async function start() {
     stay.abort();
-    if (isKeyed && client.token() === null) return ask(null);
     const { signal } = (stay = new AbortController());
     try {
       await load(signal);
@@ -119,20 +102,13 @@ export function followed(path, page) {
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof client.Refused)) throw error;
-      if (FINAL.includes(error.status)) return ask(error);
+      if (FINAL.includes(error.status)) return leave(error);
       if (!shown) problem(error.message);
       else live("lost");
       setTimeout(() => signal.aborted || start(), PAUSES[2]);
     }
   }
 
-  if (isKeyed) at("entry").addEventListener("submit", (event) => {
-    event.preventDefault();
-    client.remember(at("token").value.trim());
-    at("token").value = "";
-    start();
-  });
-  at("forget")?.addEventListener("click", () => ask(null));
   // What goes on takes longer every second.
   setInterval(() => shown && page.isOpen() && page.tick(), 1000);
   start();

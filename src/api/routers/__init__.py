@@ -8,6 +8,7 @@ from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
+from api.console.incoming import routes as console_incoming
 from api.console.items import routes as console_items
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
@@ -104,6 +105,7 @@ ROUTERS: Sequence[Router] = (
     console_search.router,
     public_forms.router,
     console_automations.router,
+    console_incoming.router,
     console_runs.router,
     console_run_actions.router,
     *WORKSPACE_PAGES,

@@ -1,5 +1,6 @@
 """Sessions of a browser: how they begin and end, and what an attacker gets out of them."""
 
+import base64
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -138,6 +139,11 @@ async def test_use_is_written_once_a_minute(app: FastAPI, owner: Visitor, space:
         return past
 
     assert await idle() > timedelta(hours=1)
+    # A page that is left open refreshes itself, and does not keep its session.
+    page = space.path.removeprefix("/v1")
+    part = {"HX-Request": "true", "HX-Request-Type": "partial"}
+    assert (await owner.get(page, headers=part)).status_code == 200
+    assert await idle() > timedelta(hours=1)
     await owner.get("/")
     assert await idle() < timedelta(hours=1)
 
@@ -257,6 +263,36 @@ async def test_clients_of_the_api_see_nothing_of_pages(client: Client, owner: Vi
     answer = await owner.get("/", headers={"Accept": "application/json, */*"})
     assert answer.status_code == 401
     assert answer.json()["error"] == "unauthorized"
+
+
+async def test_a_script_of_a_page_writes_with_the_token_of_its_session(
+    app: FastAPI, owner: Visitor, space: Space, client: Client
+) -> None:
+    body = {
+        "label": "Goods", "kind": "inline", "format": "csv", "fields": [],
+        "content": base64.b64encode(b"code\n1\n").decode(),
+    }  # fmt: skip
+    made = (await client.post(f"{space.path}/imports", json=body)).json()["data"]
+    path = f"{space.path}/imports/{made['id']}/cancel"
+    page = space.path.removeprefix("/v1")
+    async with await signed_in(app, space) as other_session:
+        stolen = await other_session.token(page)
+    own = {"X-CSRF-Token": await owner.token(page), "Accept": "application/json"}
+    for headers, status in (
+        ({**own, "X-CSRF-Token": stolen}, 403),
+        ({**own, "X-CSRF-Token": ""}, 403),
+        ({**own, "Sec-Fetch-Site": "cross-site"}, 401),
+        ({**own, "Sec-Fetch-Site": "same-site"}, 401),
+    ):
+        assert (await owner.post(path, json={}, headers=headers)).status_code == status
+    owner.cookies.clear()
+    assert (await owner.post(path, json={}, headers=own)).status_code == 401
+    read = await client.get(f"{space.path}/imports/{made['id']}")
+    assert read.json()["data"]["status"] == "queued"
+    async with await signed_in(app, space) as person:
+        mine = {"X-CSRF-Token": await person.token(page), "Accept": "application/json"}
+        answer = await person.post(path, json={}, headers=mine)
+    assert answer.json()["data"]["status"] == "cancelled"
 
 
 async def test_a_session_of_a_browser_is_no_credential_of_the_api(

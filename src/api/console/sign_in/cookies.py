@@ -43,14 +43,14 @@ async def ended(request: ApiRequest, path: str) -> Response:
 
 
 async def _end_earlier(request: ApiRequest) -> None:
-    earlier = read_session(request.scope["headers"], request.services.settings)
+    earlier = read_session(request.scope, request.services.settings)
     if earlier is not None:
         await end_session(request.work, earlier.token)
 
 
 async def is_signed_in(request: ApiRequest) -> bool:
     """True for a request with the cookie of a live session."""
-    cookie = read_session(request.scope["headers"], request.services.settings)
+    cookie = read_session(request.scope, request.services.settings)
     if cookie is None:
         return False
     return bool(await browser_session_user(request.work, cookie.digest))

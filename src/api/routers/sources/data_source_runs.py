@@ -1,5 +1,7 @@
 """Runs of data sources: refresh, list, read, cancel, retry, revert."""
 
+from dataclasses import replace
+
 from api.kernel.routing import ApiRequest, Data, Limit, Router
 from api.routers.sources.data_sources import DATA_SOURCE, READ, WRITE
 from models.sources.data_source_runs import queries
@@ -11,12 +13,15 @@ from runtime.errors import ConflictError, InProgressError
 
 router = Router(tags=["data sources"])
 
+BY_PAGE = replace(WRITE, cookie=True)
+"""The demands of what the page of a run does."""
+
 WAIT_SECONDS = 25
 RUNS = f"{DATA_SOURCE}/runs"
 RUN = f"{RUNS}/{{runId}}"
 
 
-@router.post(f"{DATA_SOURCE}/refresh", access=WRITE)
+@router.post(f"{DATA_SOURCE}/refresh", access=BY_PAGE)
 async def refresh_data_source(
     request: ApiRequest, body: RefreshDataSource
 ) -> Data[DataSourceRunDetail]:
@@ -50,7 +55,7 @@ async def get_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
     )
 
 
-@router.post(f"{RUN}/cancel", access=WRITE)
+@router.post(f"{RUN}/cancel", access=BY_PAGE)
 async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
     """Cancel a run of a data source, which then writes nothing; a finished one stays as it is."""
     data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
@@ -69,7 +74,7 @@ async def retry_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail
     return Data(await acceptance.retry_run(request.work, actor, *ids))
 
 
-@router.post(f"{RUN}/revert", access=WRITE, errors=[ConflictError, InProgressError])
+@router.post(f"{RUN}/revert", access=BY_PAGE, errors=[ConflictError, InProgressError])
 async def revert_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
     """Revert the newest run of a data source, for seven days.
 

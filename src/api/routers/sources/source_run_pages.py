@@ -1,10 +1,9 @@
-"""The page of a run of a data source or of an import: what it shows, and what changes."""
+"""The reads of the page of a run of a data source or of an import: all of it, and the changes."""
 
 from starlette.responses import Response
 
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.pages.assets import shell
 from api.run_events import SourceRunWatch, run_events
 from api.run_links import temporal_link
 from models.core.access.rules import Level, Scope
@@ -20,6 +19,7 @@ READ = Access(
     resource="data_source_run",
     level=Level.VIEW,
     snapshot=True,
+    cookie=True,
 )
 
 
@@ -45,13 +45,3 @@ async def watch_source_run(request: ApiRequest) -> Response:
     watch = SourceRunWatch(request.actor.workspace_id, request.ids["dataSourceRunId"])
     events = run_events(request.services, watch)
     return EventStream(request.services.streams, request.share, with_keepalive(events))
-
-
-@router.get(
-    "/data-source-runs/{dataSourceRunId}",
-    access=Access(credential="none", transaction=False),
-    documented=False,
-)
-async def get_source_run_page() -> Response:
-    """Look at a run in a browser; the page asks for a key and holds no data itself."""
-    return shell("source-run")

@@ -80,7 +80,10 @@ async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
 
 
-@router.post(f"{IMPORT}/cancel", access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True))
+@router.post(
+    f"{IMPORT}/cancel",
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True, cookie=True),
+)
 async def cancel_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     """Cancel an import, which then brings nothing in; a finished one stays as it is."""
     return Data(
@@ -90,7 +93,7 @@ async def cancel_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
 
 @router.post(
     f"{IMPORT}/undo",
-    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True),
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True, cookie=True),
     errors=[ConflictError, DeniedError, InProgressError],
 )
 async def undo_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:

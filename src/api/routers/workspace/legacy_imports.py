@@ -4,7 +4,6 @@ from starlette.responses import Response
 
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.pages.assets import shell
 from api.run_events import LegacyImportWatch, run_events
 from api.run_links import temporal_link
 from models.workspace.legacy_imports import queries
@@ -26,8 +25,8 @@ RUNS = "/v1/admin/legacy-imports"
 RUN = f"{RUNS}/{{runId}}"
 WORKSPACE = f"{RUN}/workspaces/{{entryId}}"
 
-READ = Access(platform_admin=True, snapshot=True)
-DECIDE = Access(platform_admin=True, idempotent=True)
+READ = Access(platform_admin=True, snapshot=True, cookie=True)
+DECIDE = Access(platform_admin=True, idempotent=True, cookie=True)
 
 
 @router.post(
@@ -79,16 +78,6 @@ async def watch_legacy_import(request: ApiRequest) -> Response:
     await queries.find_run(request.work, request.ids["runId"])
     events = run_events(request.services, LegacyImportWatch(request.ids["runId"]))
     return EventStream(request.services.streams, request.share, with_keepalive(events))
-
-
-@router.get(
-    "/legacy-imports/{runId}",
-    access=Access(credential="none", transaction=False),
-    documented=False,
-)
-async def get_legacy_import_page() -> Response:
-    """Look at a run in a browser; the page asks for a key and holds no data itself."""
-    return shell("legacy-import")
 
 
 @router.post(f"{RUN}/approve", access=DECIDE, errors=[ConflictError])
@@ -151,7 +140,7 @@ async def roll_back_legacy_import(
     )
 
 
-@router.patch(WORKSPACE, access=Access(platform_admin=True), errors=[ConflictError])
+@router.patch(WORKSPACE, access=Access(platform_admin=True, cookie=True), errors=[ConflictError])
 async def update_import_workspace(
     request: ApiRequest, body: UpdateImportWorkspace
 ) -> Data[LegacyImport]:

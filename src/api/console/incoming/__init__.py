@@ -1,0 +1,1 @@
+"""Runs that bring rows or workspaces in: refreshes, imports, legacy imports."""
