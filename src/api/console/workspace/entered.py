@@ -1,4 +1,4 @@
-"""Forms: their fields, the body they stand for, and how they come back when something is wrong."""
+"""Forms: their fields, the body they stand for, and how they come back (ADR 0086)."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence

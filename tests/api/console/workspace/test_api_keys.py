@@ -1,5 +1,6 @@
 """API keys and the log of requests by their pages."""
 
+import asyncio
 import re
 
 from fastapi import FastAPI
@@ -18,7 +19,7 @@ from tests.support.settings_pages import (
     settings_of,
 )
 from tests.support.spaces import Space
-from tests.support.visitor import Visitor
+from tests.support.visitor import Visitor, form_key, form_token
 
 READ = {"scope.workspace:read": "on", "scope.automations:read": "on"}
 
@@ -50,6 +51,21 @@ async def test_a_key_is_shown_once(owner: Visitor, space: Space, client: Client)
     assert token[:14] in listed.text
     key = (await keys_of(client, space))[HOSTILE]
     assert key["expiresAt"]
+
+
+async def test_a_double_press_makes_one_key(owner: Visitor, space: Space, client: Client) -> None:
+    page, form = settings_of(space, "api-keys"), settings_of(space, "api-keys", "new")
+    shown = await owner.get(form)
+    fields = {"csrfToken": form_token(shown), "idempotencyKey": form_key(shown)}
+    fields |= {"name": "Pressed twice", "lifetime": "7", **READ}
+    first, second = await asyncio.gather(*(owner.post(page, data=fields) for _ in range(2)))
+    assert first.status_code == second.status_code == 200
+    assert commands_of(first)[0] == commands_of(second)[0]
+    assert second.headers["content-security-policy"] == first.headers["content-security-policy"]
+    listed = await client.get(f"{space.path}/api-keys")
+    assert [one["name"] for one in listed.json()["data"]].count("Pressed twice") == 1
+    other = await owner.post(page, data={**fields, "name": "Another"})
+    assert other.status_code in {409, 422}
 
 
 async def test_presets_tick_what_the_person_has(visit: Visit, owner: Visitor, space: Space) -> None:
