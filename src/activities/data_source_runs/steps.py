@@ -32,11 +32,12 @@ from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
-from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
 from models.sources.data_sources.rules.configs import FieldMapping
+from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.options import MAX_SHEETS
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import Database
@@ -149,12 +150,11 @@ class DataSourceRunActivities:
         request = Fill(
             sources=[entry.source_path for entry in mapping],
             fields=fields,
-            lead=f"{run.id}\t".encode(),
-            keys=run.plan["keyFields"],
+            lines=StagedLines(run.id, run.plan["keyFields"]),
             skip=progress.get("read", 0),
         )
 
-        async def stage(batch: StagedBatch) -> None:
+        async def stage(batch: ReadBatch) -> None:
             async with self._database.transaction() as work:
                 held = await staging.hold_run(work, run.id)
                 if held is None:

@@ -23,14 +23,14 @@ from activities.sources.reading_process import (
     Fill,
     Inspect,
 )
-from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 ANSWER_SECONDS = 120.0
 """Seconds until the next answer of the process: opening a file, or a batch of its rows."""
 
-Stage: TypeAlias = Callable[[StagedBatch], Awaitable[None]]
+Stage: TypeAlias = Callable[[ReadBatch], Awaitable[None]]
 
 
 class ReadingEndedError(Exception):
@@ -75,7 +75,7 @@ class Reading:
         while (answer := await self._answer())[:1] != END:
             counts, _, lines = answer[1:].partition(b"\n")
             read, skipped, lost = from_json(counts)
-            await stage(StagedBatch(read, skipped, lost, lines))
+            await stage(ReadBatch(read, skipped, lost, lines))
         grown: dict[str, Any] = from_json(answer[1:])
         return grown
 
