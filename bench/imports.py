@@ -1,8 +1,9 @@
 """Imports of spreadsheets: against reading and COPY alone, their memory, and what others feel."""
 
 import asyncio
+import csv
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +30,32 @@ _LONG = 600.0
 
 
 async def import_rates(platform: Platform, rounds: Rounds, scratch: Path) -> list[Figure]:
-    """Rows of a workbook imported a second, and the memory of the worker and of the API."""
-    rate = Figure(f"import of {ROWS} x 10 XLSX vs calamine + COPY", "1/s", at_least=0.5)
+    """Rows of a file imported a second, and the memory of the worker and of the API."""
+    workbook = Figure(f"import of {ROWS} x 10 XLSX vs calamine + COPY", "1/s", at_least=0.5)
+    text = Figure(f"import of {ROWS} x 10 CSV vs csv + COPY", "1/s", at_least=0.3)
     worker, api = _memory(f"{ROWS} x 10 XLSX")
-    content = await asyncio.to_thread(sheets.workbook, ROWS)
-    path = scratch / "goods.xlsx"
-    path.write_bytes(content)
-    file_id = await uploaded(platform, "goods.xlsx", content)
-    await imported(platform, file_id, ROWS)
+    contents = {
+        "xlsx": await asyncio.to_thread(sheets.workbook, ROWS),
+        "csv": await asyncio.to_thread(sheets.delimited, ROWS),
+    }
+    paths = {kind: scratch / f"goods.{kind}" for kind in contents}
+    files = {}
+    for kind, path in paths.items():
+        path.write_bytes(contents[kind])
+        files[kind] = await uploaded(platform, path.name, contents[kind])
+        await imported(platform, files[kind], ROWS)
     for _ in rounds:
-        floor = ROWS / await asyncio.to_thread(_read_and_copied, platform.database_url, path)
+        floor = await asyncio.to_thread(_read_and_copied, platform.database_url, paths["xlsx"])
         async with (
             watched([platform.worker_pid]) as of_worker,
             watched([platform.api_pid]) as of_api,
         ):
-            rate.add(ROWS / await imported(platform, file_id, ROWS), floor)
+            workbook.add(ROWS / await imported(platform, files["xlsx"], ROWS), ROWS / floor)
         worker.add(of_worker.growth, MEMORY)
         api.add(of_api.growth, MEMORY)
-    return [rate, worker, api]
+        floor = await asyncio.to_thread(_read_and_copied, platform.database_url, paths["csv"])
+        text.add(ROWS / await imported(platform, files["csv"], ROWS), ROWS / floor)
+    return [workbook, text, worker, api]
 
 
 async def neighbours(platform: Platform, rounds: Rounds) -> list[Figure]:
@@ -136,15 +145,23 @@ async def imported(
 
 
 def _read_and_copied(database_url: str, path: Path) -> float:
-    """Seconds of reading the workbook and copying its rows into a bare table."""
+    """Seconds of reading the file and copying its rows into a bare table."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS bare")
         connection.execute(f"CREATE TABLE bare ({sheets.BARE_TABLE})")
         started = time.perf_counter()
-        sheet = CalamineWorkbook.from_path(path).get_sheet_by_index(0)
-        lines = iter(sheet.iter_rows())
+        lines = _lines(path)
         next(lines)
         with connection.cursor() as cursor, cursor.copy("COPY bare FROM STDIN") as copy:
             for line in lines:
                 copy.write_row(line)
         return time.perf_counter() - started
+
+
+def _lines(path: Path) -> Iterator[list[Any]]:
+    """The rows of the file, its headers first."""
+    if path.suffix == ".csv":
+        with path.open(newline="") as text:
+            yield from csv.reader(text)
+    else:
+        yield from CalamineWorkbook.from_path(path).get_sheet_by_index(0).iter_rows()

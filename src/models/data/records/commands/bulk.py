@@ -1,7 +1,7 @@
 """Writing very many records from rows that the database has already, in a statement or two.
 
 Imports and refreshes write this way. The records are typed values of writable fields, checked when
-they were staged; they have no links, no contents and no template. History, the side index and
+they were read; they have no links, no contents and no template. History, the side index and
 computed values are kept as for any other write; `bulk_events` tells automations.
 """
 
@@ -15,7 +15,12 @@ from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
 from models.data.records.commands.index import index_where
 from models.data.records.commands.recomputation_jobs import request_recomputation
-from models.data.records.commands.rows import COUNTED, inserting, updating, write_parameters
+from models.data.records.commands.rows import (
+    COUNTED,
+    inserting,
+    updating,
+    write_parameters,
+)
 from models.data.records.queries.links import incoming_relations
 from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record

@@ -27,6 +27,11 @@ class ReadBatch(NamedTuple):
     lost: int
     lines: bytes
 
+    def with_counts_of(self, other: "ReadBatch") -> "ReadBatch":
+        """The counts of both, and the lines of this one."""
+        counts = (self.read + other.read, self.skipped + other.skipped, self.lost + other.lost)
+        return ReadBatch(*counts, self.lines)
+
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
     """The run, locked and marked as running; None when it is closed."""
