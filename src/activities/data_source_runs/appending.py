@@ -21,6 +21,8 @@ from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
 Report = Callable[..., Awaitable[None]]
+_BATCH = 1_000
+"""Rows of a message: they are copied while the next ones are converted."""
 
 
 def refuse_empty(read: int) -> None:
@@ -62,7 +64,8 @@ async def append_rows(
                 total = total.with_counts_of(batch)
                 counts["rows"] = total.read
 
-            await table.fill(replace(request, fields=fields, lines=target.lines), append)
+            form = replace(request, fields=fields, lines=target.lines, batch=_BATCH)
+            await table.fill(form, append)
         refuse_empty(total.read)
         await report(stage=Stage.APPLY.value, read=total.read)
         told = {"read": total.read, "skipped": total.skipped, "lost": total.lost, **head}

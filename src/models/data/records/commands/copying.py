@@ -55,7 +55,7 @@ async def copying_records(work: UnitOfWork) -> AsyncIterator[Callable[[bytes], A
 
 
 async def first_record_id(work: UnitOfWork) -> int:
-    """The id of the first of the records that are copied; those that follow count on from it."""
+    """The id of the first copied record; the ids of the others count on from it."""
     made: Id = await work.scalar(select(func.uuidv7(type_=Uuid)))
     return made.int >> _COUNTED_BITS << _COUNTED_BITS
 

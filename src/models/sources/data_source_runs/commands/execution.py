@@ -103,7 +103,7 @@ async def succeed(
 
 
 def counted(run: SourceRunRow, **counts: int) -> JsonObject:
-    """The counts of a run that has written; those that are not given are none."""
+    """The counts of a run that has written; a count that is not given is none."""
     names = ("Inserted", "Updated", "Unchanged", "Removed", "Skipped", "Kept")
     skipped = run.progress.get("skipped", 0) + counts.get("skipped", 0)
     return {

@@ -27,9 +27,9 @@ class ReadBatch(NamedTuple):
     lost: int
     lines: bytes
 
-    def with_counts_of(self, other: "ReadBatch") -> "ReadBatch":
+    def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
-        counts = (self.read + other.read, self.skipped + other.skipped, self.lost + other.lost)
+        counts = (self.read + batch.read, self.skipped + batch.skipped, self.lost + batch.lost)
         return ReadBatch(*counts, self.lines)
 
 
