@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import CTE, BigInteger, ColumnElement, func, literal, select
 
 from models.core.access.rules import Actor
+from models.core.counted_ids import first_id, numbered_id
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
@@ -37,7 +38,8 @@ async def insert_from(
 ) -> None:
     """Insert `count` records.
 
-    `source` has the columns `id`, in whose order they are numbered, `title`, `data`, `links`,
+    `source` has the columns `id`, made in this transaction by the database's clock, in whose order
+    they are numbered, `title`, `data`, `links`,
     `omitted` and `content_surface_id`; `also` is written by the same statement.
     """
     parameters = write_parameters(work, actor, schema)
@@ -46,7 +48,9 @@ async def insert_from(
         place = func.row_number().over(order_by=source.c.id) - 1
         number = select(COUNTED.c.first).scalar_subquery() + place
         parameters["count"] = count
-    await work.execute(inserting(number, source).add_cte(*also), parameters)
+    # The change that tells of a creation has the id of the record, which is as new.
+    statement = inserting(number, source, id=source.c.id).add_cte(*also)
+    await work.execute(statement, parameters)
 
 
 async def update_from(
@@ -57,7 +61,7 @@ async def update_from(
     `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
     """
-    statement = updating(source).add_cte(*also)
+    statement = updating(source, id=numbered_id(await first_id(work))).add_cte(*also)
     return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
 
 

@@ -7,10 +7,9 @@ counted. What is said there of the records holds here too.
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from sqlalchemy import ARRAY, Text, Uuid, bindparam, cast, func, null, select
+from sqlalchemy import ARRAY, Text, Uuid, bindparam, cast, null, select
 
 from models.core.access.rules import Actor
-from models.core.base import Id
 from models.data.fields.rules.fields import Schema
 from models.data.records.commands.rows import (
     CREATED,
@@ -24,8 +23,6 @@ from runtime.copy_format import HEADER, TRAILER
 from runtime.database import UnitOfWork
 
 _COPY = f"COPY {record.name} ({', '.join(COLUMNS)}) FROM STDIN (FORMAT BINARY)"
-_COUNTED_BITS = 32
-"""Bits of an id that count the records; 42 random ones stay."""
 
 _COPIED = (
     select(record.c.id, record.c.title, record.c.data, cast(null(), ARRAY(Text)).label("omitted"))
@@ -52,12 +49,6 @@ async def copying_records(work: UnitOfWork) -> AsyncIterator[Callable[[bytes], A
         await copy.write(HEADER)
         yield copy.write
         await copy.write(TRAILER)
-
-
-async def first_record_id(work: UnitOfWork) -> int:
-    """The id of the first copied record; the ids of the others count on from it."""
-    made: Id = await work.scalar(select(func.uuidv7(type_=Uuid)))
-    return made.int >> _COUNTED_BITS << _COUNTED_BITS
 
 
 async def record_copied(work: UnitOfWork, actor: Actor, schema: Schema) -> None:

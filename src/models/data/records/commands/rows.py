@@ -90,10 +90,10 @@ def titled_values(source: CTE) -> _Sql:
     return titled.op("||")(source.c.data)
 
 
-def inserting(number: ColumnElement[Any], source: CTE) -> Insert:
+def inserting(number: _Sql, source: CTE, **more: _Sql) -> Insert:
     """The insertion of new records, which `source` describes, and of their history.
 
-    `write_parameters` gives its parameters.
+    `write_parameters` gives its parameters, and `more` further columns of the history.
     """
     values = {
         "id": source.c.id,
@@ -113,7 +113,7 @@ def inserting(number: ColumnElement[Any], source: CTE) -> Insert:
     # What the row says already is not sent again for its history.
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
     after = titled_values(source).op("||")(source.c.links).op("-")(omitted)
-    history = recording_these(source, CREATED, null(), after).cte("history")
+    history = recording_these(source, CREATED, null(), after, **more).cte("history")
     return insert(record).from_select(list(values), selected).add_cte(history)
 
 
@@ -149,14 +149,14 @@ _CHANGED = _entries(
 )
 
 
-def updating(source: CTE) -> Update:
+def updating(source: CTE, **more: _Sql) -> Update:
     """The change of records, which `source` describes, and the insertion of their history.
 
-    `write_parameters` gives its parameters.
+    `write_parameters` gives its parameters, and `more` further columns of the history.
     """
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
-    history = recording_these(source, source.c.kind, source.c.before, source.c.after)
+    history = recording_these(source, source.c.kind, source.c.before, source.c.after, **more)
     return (
         update(record)
         .where(

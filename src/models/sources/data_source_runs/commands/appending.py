@@ -7,10 +7,11 @@ from sqlalchemy import true
 
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
+from models.core.counted_ids import first_id
 from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.records.commands.bulk import derive_where
 from models.data.records.commands.bulk_events import emit_written
-from models.data.records.commands.copying import first_record_id, record_copied
+from models.data.records.commands.copying import record_copied
 from models.data.records.rules.write.copied import lead_of
 from models.sources.data_source_runs.commands.endings import RunOverError
 from models.sources.data_source_runs.commands.execution import (
@@ -57,7 +58,7 @@ async def create_target(
     actor = await run_actor(work, run)
     schema = await open_target(work, actor, run, mapping, new_options)
     lead = lead_of(schema.workspace_id, schema.database_id, actor.user_id, work.now)
-    return NewTarget(schema, actor, RecordLines(lead, await first_record_id(work)))
+    return NewTarget(schema, actor, RecordLines(lead, await first_id(work)))
 
 
 def with_options(fields: Sequence[FieldSpec], new_options: Grown) -> list[FieldSpec]:

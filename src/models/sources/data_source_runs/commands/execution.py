@@ -79,11 +79,11 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
         merges="sourceId" in run.plan,
     )
     await hold_upserts(work, schema.database_id)
-    if not await is_staged(work, run):
-        raise StagedRowsLostError
     async with comparison.joining_sets(work):
+        if not await is_staged(work, run):
+            raise StagedRowsLostError
         stats = await _compare_and_write(work, run, applied)
-    await unstage(work, run.id)
+        await unstage(work, run.id)
     await succeed(work, run, actor, schema.database_id, stats)
     return stats
 
