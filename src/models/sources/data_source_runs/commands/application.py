@@ -92,22 +92,23 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 
-async def update_changed(work: UnitOfWork, run: Application) -> int:
+async def update_changed(work: UnitOfWork, run: Application, *, others: bool) -> int:
     """Write the rows that changed into their records; gives how many records became others.
 
-    A field without a value in its row is cleared. What a row does not fill stays.
+    With `others` some of the records were found by their keys, and were no row's before. A field
+    without a value in its row is cleared. What a row does not fill stays.
     """
     await _hold(work, run)
     given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
     count = await update_from(work, run.actor, run.rows.schema, given)
     if run.merges:
         await forget_replaced(work, run.rows)
-    await _remember_changed(work, run)
+    await _remember_changed(work, run, others=others or run.merges)
     return count
 
 
-async def _remember_changed(work: UnitOfWork, run: Application) -> None:
-    """Remember what changed rows say now: most are known, and are written in place."""
+async def _remember_changed(work: UnitOfWork, run: Application, *, others: bool) -> None:
+    """Remember what changed rows say now: known ones are written in place, others inserted."""
     names = ["record_id", "digest", *_content_columns(run)]
     is_known = and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
     these = and_(run.rows.staged, staged_row.c.change == UPDATED)
@@ -118,7 +119,8 @@ async def _remember_changed(work: UnitOfWork, run: Application) -> None:
             run_id=run.rows.run_id, removed=False, **{name: staged_row.c[name] for name in names}
         )
     )
-    # Records that were found by their keys, and rows that moved.
+    if not others:
+        return
     found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
     unknown = found.where(these, ~exists().where(is_known))
     await work.execute(select(literal(1)).add_cte(_remembered(run, unknown, staged_row)))
