@@ -92,37 +92,37 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 
-async def update_changed(work: UnitOfWork, run: Application, *, others: bool) -> int:
+async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> int:
     """Write the rows that changed into their records; gives how many records became others.
 
-    With `others` some of the records were found by their keys, and were no row's before. A field
-    without a value in its row is cleared. What a row does not fill stays.
+    With `found_by_keys` some of the records were no row's before. A field without a value in its
+    row is cleared. What a row does not fill stays.
     """
     await _hold(work, run)
     given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
     count = await update_from(work, run.actor, run.rows.schema, given)
     if run.merges:
         await forget_replaced(work, run.rows)
-    await _remember_changed(work, run, others=others or run.merges)
+    await _remember_changed(work, run, found_by_keys=found_by_keys or run.merges)
     return count
 
 
-async def _remember_changed(work: UnitOfWork, run: Application, *, others: bool) -> None:
+async def _remember_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> None:
     """Remember what changed rows say now: known ones are written in place, others inserted."""
     names = ["record_id", "digest", *_content_columns(run)]
     is_known = and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
-    these = and_(run.rows.staged, staged_row.c.change == UPDATED)
+    is_changed = and_(run.rows.staged, staged_row.c.change == UPDATED)
     await work.execute(
         update(source_row)
-        .where(is_known, these)
+        .where(is_known, is_changed)
         .values(
             run_id=run.rows.run_id, removed=False, **{name: staged_row.c[name] for name in names}
         )
     )
-    if not others:
+    if not found_by_keys:
         return
     found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
-    unknown = found.where(these, ~exists().where(is_known))
+    unknown = found.where(is_changed, ~exists().where(is_known))
     await work.execute(select(literal(1)).add_cte(_remembered(run, unknown, staged_row)))
 
 
@@ -160,9 +160,9 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
         rows, data = rows.join(merged, true()), merged.c.data
         title = unless_changed(RECORD.title, source_row.c.title, title)
         archived = and_(RECORD.archived, source_row.c.removed.is_(False))
-    same, renamed = _same(keys, data), RECORD.title != title
+    kept_keys, renamed = _kept_keys(keys, data), RECORD.title != title
     before, after = [
-        values.op("-", return_type=JSONB())(same.c.kept_keys) for values in (RECORD.data, data)
+        values.op("-", return_type=JSONB())(kept_keys.c.listed) for values in (RECORD.data, data)
     ]
     return (
         select(
@@ -179,7 +179,7 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
             literal(now, Timestamp).label("updated_at"),
             cast(null(), Timestamp).label("deleted_at"),
         )
-        .select_from(rows.join(same, true()))
+        .select_from(rows.join(kept_keys, true()))
         .where(
             run.rows.staged,
             staged_row.c.change == UPDATED,
@@ -191,12 +191,12 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
 _NOTHING = literal({}, JSONB)
 
 
-def _same(keys: ColumnElement[Any], data: ColumnElement[Any]) -> FromClause:
+def _kept_keys(keys: ColumnElement[Any], data: ColumnElement[Any]) -> FromClause:
     """The `keys` of a record whose values stay: they are in `data` too, or no row fills them."""
     every = func.jsonb_object_keys(RECORD.data).table_valued("key").render_derived("every").c.key
     stays = or_(every != all_(keys), RECORD.data[every] == data[every])
     found = func.coalesce(func.array_agg(every, type_=ARRAY(Text)), literal([], ARRAY(Text)))
-    return select(found.label("kept_keys")).where(stays).lateral("same")
+    return select(found.label("listed")).where(stays).lateral("kept_keys")
 
 
 def _merged(keys: ColumnElement[Any]) -> FromClause:

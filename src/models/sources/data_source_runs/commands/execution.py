@@ -125,8 +125,8 @@ async def _compare_and_write(
         await comparison.match_known(work, rows)
     kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
     counts = await comparison.count_changes(work, rows)
-    others = bool(keys and counts.get(None, 0) and not applied.appended)
-    if others:
+    found_by_keys = bool(keys and counts.get(None, 0) and not applied.appended)
+    if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
     gone = await _removed(work, run, applied, mode)
@@ -139,7 +139,7 @@ async def _compare_and_write(
         await application.insert_new(work, applied, inserted)
     updated = 0
     if counts.get(UPDATED, 0):
-        updated = await application.update_changed(work, applied, others=others)
+        updated = await application.update_changed(work, applied, found_by_keys=found_by_keys)
     if inserted or updated or removals:
         await application.derive(work, applied)
         await emit_written(work, applied.actor, rows.schema)
