@@ -5,8 +5,8 @@ The rows that are there stay as they are, and move to pages with room when they 
 
 from alembic import op
 
-revision = "0068"
-down_revision = "0067"
+revision = "0070"
+down_revision = "0069"
 branch_labels = None
 depends_on = None
 

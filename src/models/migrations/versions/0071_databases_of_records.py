@@ -1,13 +1,13 @@
 """Records belong to a database that is there: asked once for a statement, not for each record.
 
 The foreign key stays declared. What enforced it on writers of records took a fifth of an import;
-triggers do the same by the same locks (ADR 0083).
+triggers do the same by the same locks (ADR 0085).
 """
 
 from alembic import op
 
-revision = "0069"
-down_revision = "0068"
+revision = "0071"
+down_revision = "0070"
 branch_labels = None
 depends_on = None
 
