@@ -29,24 +29,30 @@ _LONG = 600.0
 
 
 async def import_rates(platform: Platform, rounds: Rounds, scratch: Path) -> list[Figure]:
-    """Rows of a workbook imported a second, and the memory of the worker and of the API."""
-    rate = Figure(f"import of {ROWS} x 10 XLSX vs calamine + COPY", "1/s", at_least=0.5)
+    """Rows of a file imported a second, and the memory of the worker and of the API."""
+    workbook = Figure(f"import of {ROWS} x 10 XLSX vs calamine + COPY", "1/s", at_least=0.5)
+    text = Figure(f"import of {ROWS} x 10 CSV vs calamine + COPY", "1/s", at_least=0.6)
     worker, api = _memory(f"{ROWS} x 10 XLSX")
-    content = await asyncio.to_thread(sheets.workbook, ROWS)
-    path = scratch / "goods.xlsx"
-    path.write_bytes(content)
-    file_id = await uploaded(platform, "goods.xlsx", content)
-    await imported(platform, file_id, ROWS)
+    contents = {
+        "xlsx": await asyncio.to_thread(sheets.workbook, ROWS),
+        "csv": await asyncio.to_thread(sheets.delimited, ROWS),
+    }
+    path, files = scratch / "goods.xlsx", {}
+    path.write_bytes(contents["xlsx"])
+    for kind, content in contents.items():
+        files[kind] = await uploaded(platform, f"goods.{kind}", content)
+        await imported(platform, files[kind], ROWS)
     for _ in rounds:
-        floor = ROWS / await asyncio.to_thread(_read_and_copied, platform.database_url, path)
+        floor = await asyncio.to_thread(_read_and_copied, platform.database_url, path)
         async with (
             watched([platform.worker_pid]) as of_worker,
             watched([platform.api_pid]) as of_api,
         ):
-            rate.add(ROWS / await imported(platform, file_id, ROWS), floor)
+            workbook.add(ROWS / await imported(platform, files["xlsx"], ROWS), ROWS / floor)
         worker.add(of_worker.growth, MEMORY)
         api.add(of_api.growth, MEMORY)
-    return [rate, worker, api]
+        text.add(ROWS / await imported(platform, files["csv"], ROWS), ROWS / floor)
+    return [workbook, text, worker, api]
 
 
 async def neighbours(platform: Platform, rounds: Rounds) -> list[Figure]:

@@ -14,6 +14,8 @@ import pytest_asyncio
 
 from models.core.base import Id
 from models.sources.data_source_runs.commands.acceptance import accept_refresh
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from runtime.fault_injection import FaultPoint
@@ -79,6 +81,30 @@ async def test_workers_that_die_at_every_stage_lose_and_double_no_row(
 
     # The worker that ended the last run may have died before it could.
     await eventually(are_removed, "the removal of the pages")
+
+
+async def test_workers_that_die_while_rows_are_copied_create_one_database(
+    idle: Engine, workers: Workers, url: str, tmp_path: Path
+) -> None:
+    points = [FaultPoint.AFTER_ROWS_BEFORE_COMMIT, FaultPoint.AFTER_TERMINAL_WRITE]
+    armed = {"WORKSPACE_FAULT": ",".join(points), "WORKSPACE_FAULT_MARKS": str(tmp_path)}
+    started = [await workers.start(**armed) for _ in range(len(points) + 1)]
+    for worker in started:
+        await worker.ready()
+    text = "code,price\n" + "".join(f"c{n},{n}\n" for n in range(ROWS))
+    body = {"label": "Copied", "kind": "inline", "format": "csv", "text": text, "fields": []}
+    run_ids: list[Id] = []
+    for _ in points:
+        async with idle.database.transaction() as work:
+            asked = ImportSpreadsheet.model_validate(body)
+            run_ids.append(await accept_import(work, idle.actor, new_id(), asked))
+    for run_id in run_ids:
+        await _ended(url, run_id)
+        await judge(url, run_id)
+    codes = Counter([worker.process.exit_code for worker in started])
+    assert codes == {-signal.SIGKILL: len(points), None: 1}
+    query = "SELECT count(*) FROM database WHERE label = 'Copied' AND workspace_id = %s"
+    assert await fetch(url, query, idle.actor.workspace_id) == [(len(run_ids),)]
 
 
 async def _refresh(engine: Engine, address: str) -> Id:

@@ -11,6 +11,8 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from activities.data_source_runs.appending import append_rows, refuse_empty
+from activities.data_source_runs.columns import head_of, mapping_of
 from activities.data_source_runs.inputs import (
     bytes_in,
     content_with,
@@ -32,12 +34,12 @@ from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
-from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.data_source_runs.commands.appending import appends
+from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
-from models.sources.data_sources.rules.configs import FieldMapping
-from models.sources.tabular.rules.options import MAX_SHEETS
+from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
@@ -119,11 +121,15 @@ class DataSourceRunActivities:
 
     @activity.defn(name="stage_rows")
     async def stage(self, run_id: str) -> StepReply:
-        """Read what was fetched and stage its rows; repeated, it goes on after the last batch."""
+        """Read what was fetched and stage its rows; repeated, it goes on after the last batch.
+
+        Rows of a database that the run creates are not staged: they are there, and the run has
+        ended, or nothing of it is.
+        """
         counts = {"rows": 0}
         async with self._attempt(run_id, counts) as run:
             if run is None:
-                return StepReply(CLOSED)
+                return await self._closed(run_id, counts)
             counts["rows"] = run.progress.get("read", 0)
             if run.progress.get("staged"):
                 return StepReply(CONTINUE, counts)
@@ -134,27 +140,41 @@ class DataSourceRunActivities:
                 await self._progress(run, stage=Stage.STAGE.value, **size)
                 options = read_options_of(wanted, fetched_by(run))
                 async with reading(files, options) as table:
-                    await self._stage(run, table, counts)
-        return StepReply(CONTINUE, counts)
+                    ended = await self._read(run, table, counts)
+        return await self._closed(run_id, counts) if ended else StepReply(CONTINUE, counts)
 
-    async def _stage(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> None:
-        progress = await self._ready_to_stage(run)
-        known = run.plan["fields"]
+    async def _read(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> bool:
+        """Read a table to where its rows go. True when the run has ended with it."""
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        described = await table.describe(0, 0 if known else None)
-        columns = known or _suggested(run, described)
-        mapping = [FieldMapping.model_validate(entry) for entry in columns]
+        described = await table.describe(0, 0 if run.plan["fields"] else None)
+        mapping = mapping_of(run, described)
         async with self._database.transaction() as work:
             fields = await filled_fields(work, run, mapping)
         request = Fill(
             sources=[entry.source_path for entry in mapping],
             fields=fields,
-            lead=f"{run.id}\t".encode(),
-            keys=run.plan["keyFields"],
-            skip=progress.get("read", 0),
+            lines=StagedLines(run.id, run.plan["keyFields"]),
         )
+        head = head_of(described, mapping)
+        if not appends(run):
+            await self._stage(run, table, request, counts, head)
+            return False
+        report = partial(self._progress, run)
+        stats = await append_rows(self._database, run, table, request, counts, report, head)
+        counts.update(_applied(stats))
+        return True
 
-        async def stage(batch: StagedBatch) -> None:
+    async def _stage(
+        self,
+        run: SourceRunRow,
+        table: Reading,
+        request: Fill,
+        counts: dict[str, int],
+        head: JsonObject,
+    ) -> None:
+        progress = await self._ready_to_stage(run)
+
+        async def stage(batch: ReadBatch) -> None:
             async with self._database.transaction() as work:
                 held = await staging.hold_run(work, run.id)
                 if held is None:
@@ -163,26 +183,13 @@ class DataSourceRunActivities:
             counts["rows"] += batch.read
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
-        counts["rows"] = request.skip
-        new_options = await table.fill(request, stage)
-        may_be_empty = run.trigger != RunTrigger.IMPORT or "sourceId" in run.plan
-        if not may_be_empty and not (await self._read(run)):
-            raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
+        counts["rows"] = progress.get("read", 0)
+        new_options = await table.fill(replace(request, skip=counts["rows"]), stage)
+        if run.trigger == RunTrigger.IMPORT and "sourceId" not in run.plan:
+            refuse_empty(counts["rows"])
         async with self._database.transaction() as work:
             await staging.analyze_staged_rows(work)
-        await self._progress(
-            run,
-            staged=True,
-            options=new_options,
-            sheetName=described["sheetName"],
-            sheets=described["sheets"][:MAX_SHEETS],
-            mapping=[entry.model_dump(mode="json", by_alias=True) for entry in mapping],
-        )
-
-    async def _read(self, run: SourceRunRow) -> int:
-        async with self._database.transaction() as work:
-            read: int = (await staging.find_run(work, run.id)).progress.get("read", 0)
-            return read
+        await self._progress(run, staged=True, options=new_options, **head)
 
     async def _ready_to_stage(self, run: SourceRunRow) -> JsonObject:
         """The progress to go on from: from the beginning when PostgreSQL lost what was staged."""
@@ -211,7 +218,7 @@ class DataSourceRunActivities:
                 except execution.StagedRowsLostError:
                     await self._progress(run, staged=False)
                     return StepReply(STAGE_AGAIN)
-                counts.update({name: stats[f"rows{name.capitalize()}"] for name in APPLIED})
+                counts.update(_applied(stats))
         return await self._closed(run_id, counts)
 
     async def _closed(self, run_id: str, counts: dict[str, int]) -> StepReply:
@@ -285,15 +292,5 @@ class DataSourceRunActivities:
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
 
 
-def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
-    """The mapping in which every column fills the field it suggests."""
-    return [
-        {
-            "sourcePath": column["source_path"],
-            "fieldKey": column["suggested_key"],
-            "label": column["label"],
-            "kind": column["kind"],
-        }
-        for column in described["columns"]
-        if column["suggested_key"] not in run.plan.get("leftOut", ())
-    ]
+def _applied(stats: JsonObject) -> dict[str, int]:
+    return {name: stats[f"rows{name.capitalize()}"] for name in APPLIED}

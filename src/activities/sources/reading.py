@@ -23,14 +23,14 @@ from activities.sources.reading_process import (
     Fill,
     Inspect,
 )
-from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 ANSWER_SECONDS = 120.0
 """Seconds until the next answer of the process: opening a file, or a batch of its rows."""
 
-Stage: TypeAlias = Callable[[StagedBatch], Awaitable[None]]
+Stage: TypeAlias = Callable[[ReadBatch], Awaitable[None]]
 
 
 class ReadingEndedError(Exception):
@@ -72,10 +72,16 @@ class Reading:
         SourceProblem, and what `stage` raises.
         """
         await self._ask(request)
-        while (answer := await self._answer())[:1] != END:
-            counts, _, lines = answer[1:].partition(b"\n")
-            read, skipped, lost = from_json(counts)
-            await stage(StagedBatch(read, skipped, lost, lines))
+        answer = await self._answer()
+        while answer[:1] != END:
+            # The next batch comes over while this one is written.
+            following = asyncio.create_task(self._answer())
+            following.add_done_callback(lambda task: task.cancelled() or task.exception())
+            try:
+                await stage(_batch(answer))
+                answer = await following
+            finally:
+                following.cancel()
         grown: dict[str, Any] = from_json(answer[1:])
         return grown
 
@@ -100,6 +106,12 @@ class Reading:
         except (EOFError, ConnectionResetError):
             self._process.join()
             raise _broken_off(self._process.exitcode) from None
+
+
+def _batch(answer: bytes) -> ReadBatch:
+    counts, _, lines = answer[1:].partition(b"\n")
+    read, skipped, lost = from_json(counts)
+    return ReadBatch(read, skipped, lost, lines)
 
 
 def _broken_off(status: int | None) -> Exception:

@@ -4,37 +4,41 @@ It answers its parent over a connection. It is told nothing secret, reaches no n
 database, and ends when its parent does.
 """
 
-import hashlib
 import os
 import resource
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from pydantic_core import to_json
 
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
-from activities.sources.readers.table import Table, column_letter, refuse
+from activities.sources.readers.table import Row, Table, column_letter, refuse
 from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import TITLE_KEY
 from models.sources.tabular.rules.cells import shown_cell, storable
 from models.sources.tabular.rules.columns import (
     InferredColumn,
     inferred_columns,
     profiles,
 )
-from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, RowConversion
+from models.sources.tabular.rules.lines import Lines
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.row_conversion import (
+    ConvertedRow,
+    MappedColumn,
+    RowConversion,
+)
 
 DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 """The first byte of a message of this process."""
 BATCH = 5_000
-"""Rows of one message at most."""
+"""Rows that are staged in one transaction."""
+_BLOCK = 500
+"""Rows that are converted together."""
 _BATCH_BYTES = 4 * 1024 * 1024
 """Bytes from which on a message is sent: the parent, which is not bounded, holds it."""
 
@@ -65,15 +69,15 @@ class Fill:
     """Asks for the rows as values of fields, after the first `skip` of them.
 
     `sources` names the column of each field: its header, its letter, or the path in an object.
+    `lines` is the form of the answer.
     """
 
     sources: Sequence[str]
     fields: Sequence[FieldSpec]
-    lead: bytes = b""
-    """Bytes at the start of every line."""
-    keys: Sequence[str] = field(default=())
-    """The fields by which a row is told from the others; none: by all that it says."""
+    lines: Lines
     skip: int = 0
+    batch: int = BATCH
+    """Rows of one message at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +191,52 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
         refuse(warned["warning"])
     conversion = RowConversion(columns, options.conventions)
     rows = table.rows()
-    for row in islice(rows, request.skip):
+    skipped = _blocks(islice(rows, request.skip))
+    for block in skipped:
         if conversion.grows:
-            conversion.convert(row)
-    lines: list[bytes] = []
-    counts, size = [0, 0, 0], 0
-    for position, row in enumerate(rows, start=request.skip):
-        made = conversion.convert(row)
-        if not made.skipped:
-            lines.append(request.lead + _line(position, made, request.keys))
-            size += len(lines[-1])
-        counts = [counts[0] + 1, counts[1] + made.skipped, counts[2] + made.lost]
-        if counts[0] == BATCH or size >= _BATCH_BYTES:
-            yield ROWS + to_json(counts) + b"\n" + b"".join(lines)
-            counts, lines, size = [0, 0, 0], [], 0
-    if counts[0]:
-        yield ROWS + to_json(counts) + b"\n" + b"".join(lines)
+            conversion.convert_rows(block)
+    batch, position = _Batch(request.batch), request.skip
+    for block in _blocks(rows):
+        for made in conversion.convert_rows(block):
+            batch.add(made, b"" if made.skipped else request.lines.line(position, made))
+            position += 1
+            if batch.is_full:
+                yield batch.message()
+                batch = _Batch(request.batch)
+    if batch.read:
+        yield batch.message()
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
     yield END + to_json(grown)
+
+
+def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+    """The rows, some at a time: cells of a column that are alike are converted together."""
+    while block := [*islice(rows, _BLOCK)]:
+        yield block
+
+
+class _Batch:
+    """The lines of one message: of how many rows, how many made none, how many cells were lost."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.read = self._skipped = self._lost = self._size = 0
+        self._lines: list[bytes] = []
+
+    def add(self, row: ConvertedRow, line: bytes) -> None:
+        self.read += 1
+        self._skipped += row.skipped
+        self._lost += row.lost
+        self._size += len(line)
+        self._lines.append(line)
+
+    @property
+    def is_full(self) -> bool:
+        return self.read == self._most or self._size >= _BATCH_BYTES
+
+    def message(self) -> bytes:
+        counts = to_json([self.read, self._skipped, self._lost])
+        return ROWS + counts + b"\n" + b"".join(self._lines)
 
 
 def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
@@ -227,25 +259,3 @@ def _place(table: Table, source: str) -> int:
         known = ", ".join(table.headers[:20])
         refuse(f"There is no column {source[:100]}; there are: {known}.", ErrorKind.MAPPING)
     return letters.index(source.upper())
-
-
-def _line(position: int, row: ConvertedRow, keys: Sequence[str]) -> bytes:
-    """A row in COPY's text format: position, identity, digest, title, values."""
-    values = to_json(row.data)
-    digest = hashlib.sha256(to_json(row.title) + values).hexdigest().encode()
-    identity = digest if not keys else _identity(row, keys)
-    title = row.title.encode().replace(b"\\", b"\\\\")
-    for character, escaped in ((b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t")):
-        title = title.replace(character, escaped)
-    return b"%d\t\\\\x%s\t\\\\x%s\t%s\t%s\n" % (
-        position,
-        identity,
-        digest,
-        title,
-        values.replace(b"\\", b"\\\\"),
-    )
-
-
-def _identity(row: ConvertedRow, keys: Sequence[str]) -> bytes:
-    values: list[Any] = [row.title if key == TITLE_KEY else row.data.get(key) for key in keys]
-    return hashlib.sha256(to_json(values)).hexdigest().encode()

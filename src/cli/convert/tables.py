@@ -8,8 +8,8 @@ from models.core.keys import first_free, slug
 from models.data.fields.rules.fields import FieldSpec, Option
 from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.sources.tabular.rules.columns import inferred_columns, profiles
-from models.sources.tabular.rules.conversion import MappedColumn, RowConversion
 from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.row_conversion import MappedColumn, RowConversion
 from runtime.ids import new_id
 
 _CONVENTIONS = Conventions()

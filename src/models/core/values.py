@@ -5,6 +5,7 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -33,6 +34,16 @@ def text(value: object, *, longest: int = MAX_TEXT) -> str:
     if _UNSTORABLE.search(value):
         raise InvalidValueError("contains a character that is not text (NUL or a lone surrogate)")
     return value
+
+
+def storable_texts(texts: Sequence[str], longest: int) -> bool:
+    """True when `text` takes each of these; they are looked at all at once."""
+    joined = "".join(texts)
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in joined and max(map(len, texts), default=0) <= longest
 
 
 def number(value: object) -> int | float:

@@ -7,9 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from runtime.database import Database
+from tests.support.client import Client
 from tests.support.endpoint import never
+from tests.support.engine import Engine
 from tests.support.patience import eventually, promised
 from tests.support.sources import goods
+from tests.support.spaces import Space
 from workflows.policies import HEARTBEAT_TIMEOUT
 
 
@@ -43,27 +46,62 @@ async def test_a_statement_that_waits_is_given_up(
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1)))
 
-    async def waits() -> bool:
-        query = text(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
-            " AND wait_event_type = 'Lock' AND query LIKE :statement)"
-        )
-        async with database.reading() as work:
-            return bool(await work.scalar(query, {"statement": statement}))
-
-    async def stopped() -> bool:
-        return not await waits()
-
     async with database.transaction() as holding:
         await holding.execute(text(f"LOCK TABLE {table} IN EXCLUSIVE MODE"))
         run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
-        await eventually(waits, what=f"a statement that waits for {table}")
+        await _waits(database, statement)
         await _cancelled(goods_of, run["id"])
-        began = time.monotonic()
-        await eventually(stopped, what="the end of the statement")
-        assert time.monotonic() - began < promised(2 * HEARTBEAT_TIMEOUT.total_seconds())
+        await _given_up(database, statement)
     assert (await goods_of.run(run["id"]))["status"] == "cancelled"
     assert await goods_of.records() == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "statement"),
+    [("record", "COPY record%"), ("record_change", "%INSERT INTO record_change%")],
+)
+async def test_an_import_cancelled_while_rows_are_copied_leaves_nothing(
+    client: Client, space: Space, engine: Engine, table: str, statement: str
+) -> None:
+    database = engine.database
+    body = {"label": "Copied", "kind": "inline", "format": "csv", "text": "a,b\n1,2\n"}
+    async with database.transaction() as holding:
+        await holding.execute(text(f"LOCK TABLE {table} IN EXCLUSIVE MODE"))
+        begun = (await client.post(f"{space.path}/imports", json=body)).json()["data"]
+        await _waits(database, statement)
+        path = f"{space.path}/imports/{begun['id']}"
+        assert (await client.post(f"{path}/cancel", json={})).is_success
+        await _given_up(database, statement)
+    assert (await client.get(path)).json()["data"]["status"] == "cancelled"
+    found = await client.get(f"{space.path}/databases")
+    assert found.json()["data"]["databases"] == []
+
+
+async def _is_waiting(database: Database, statement: str) -> bool:
+    query = text(
+        "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+        " AND wait_event_type = 'Lock' AND query LIKE :statement)"
+    )
+    async with database.reading() as work:
+        return bool(await work.scalar(query, {"statement": statement}))
+
+
+async def _waits(database: Database, statement: str) -> None:
+    async def waits() -> bool:
+        return await _is_waiting(database, statement)
+
+    await eventually(waits, what=f"a statement {statement} that waits")
+
+
+async def _given_up(database: Database, statement: str) -> None:
+    """Wait until a statement that waits is given up; no longer than that is promised to take."""
+
+    async def stopped() -> bool:
+        return not await _is_waiting(database, statement)
+
+    began = time.monotonic()
+    await eventually(stopped, what="the end of the statement")
+    assert time.monotonic() - began < promised(2 * HEARTBEAT_TIMEOUT.total_seconds())
 
 
 async def test_a_cancelled_run_is_retried_by_another(source: Any) -> None:

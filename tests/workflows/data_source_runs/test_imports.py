@@ -161,6 +161,55 @@ async def test_an_existing_database_is_filled_by_keys(
     assert {one["title"]: one["price"] for one in found} == {"Tea": 3, "Milk": 1}
 
 
+async def test_columns_of_choices_bring_their_options_along(
+    client: Client, space: Space, importing: Any
+) -> None:
+    content = "name,state,tags\n" + "".join(
+        f"n{number},{('Open', 'Done')[number % 2]},a; b{number % 3}\n" for number in range(1_200)
+    )
+    kinds = {"name": "text", "state": "status", "tags": "multi_select"}
+    fields = [
+        {"sourcePath": key, "fieldKey": "title" if key == "name" else key, "label": key, "kind": of}
+        for key, of in kinds.items()
+    ]
+    result = (await importing(content, "csv", fields=fields)).json()["data"]
+    assert (result["recordCount"], result["skippedCells"]) == (1_200, 0)
+    made = (await client.get(f"{space.path}/databases/{result['databaseId']}")).json()["data"]
+    named = {one["key"]: [each["name"] for each in one["options"]] for one in made["fields"][1:]}
+    assert named == {"state": ["Open", "Done"], "tags": ["a", "b0", "b1", "b2"]}
+    newest = (await records(client, result["databaseId"]))[-1]
+    assert newest == {"title": "n1199", "state": "done", "tags": ["a", "b2"]}
+
+
+async def test_records_of_a_new_database_have_a_history_and_the_order_of_their_rows(
+    client: Client, importing: Any
+) -> None:
+    result = (await importing("name,price\nTea,3\nMilk,1\n", "csv")).json()["data"]
+    path = f"/v1/databases/{result['databaseId']}/records"
+    milk, tea = (await client.get(path)).json()["data"]["records"]
+    assert [one["data"]["title"] for one in (tea, milk)] == ["Tea", "Milk"]
+    changed = await client.patch(f"/v1/records/{tea['id']}", json={"data": {"price": 4}})
+    assert changed.is_success, changed.text
+    told = await client.get(f"/v1/records/{tea['id']}/history")
+    updated, created = told.json()["data"]["changes"]
+    assert (created["kind"], created["after"]) == ("created", {"title": "Tea", "price": 3})
+    assert created["runId"] == result["importId"]
+    assert (updated["kind"], updated["before"], updated["after"]) == (
+        "updated",
+        {"price": 3},
+        {"price": 4},
+    )
+
+
+async def test_of_rows_with_the_same_keys_a_new_database_has_the_last(
+    client: Client, importing: Any
+) -> None:
+    keyed = {"mode": "upsert", "keyFields": ["title"]}
+    result = (await importing("name,price\nTea,3\nTea,4\n", "csv", **keyed)).json()["data"]
+    assert (result["recordCount"], result["skippedRowCount"]) == (1, 1)
+    assert await records(client, result["databaseId"]) == [{"title": "Tea", "price": 4}]
+
+
 async def test_undoing_takes_a_new_database_away(
     client: Client, space: Space, importing: Any
 ) -> None:

@@ -47,14 +47,14 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
         return _questions(form, [], 404)
     specs = _specs(form)
     typed = read_typed(specs, body.texts())
-    problems = {one.path: one.message for one in typed.problems}
+    problems = {detail.path: detail.message for detail in typed.problems}
     if not problems:
         data = {key: value for key, value in typed.data.items() if value not in (None, [])}
         try:
             async with request.work.savepoint():
                 thanks = await commands.submit_form(request.work, item_id, SubmitForm(data=data))
         except ValidationError as refusal:
-            problems = {one.path: one.message for one in refusal.details}
+            problems = {detail.path: detail.message for detail in refusal.details}
         else:
             return bare("form_thanks.html", form=form, thanks=thanks)
     entries = [retyped(entry_of(spec, None), body.texts(), problems) for spec in specs]

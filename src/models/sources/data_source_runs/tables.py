@@ -112,7 +112,10 @@ class StagedRow(SQLModel, table=True):
     """
 
     __tablename__ = "staged_row"
-    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
+    __table_args__ = (
+        # Room on its page for what the comparison writes into each row.
+        {"prefixes": ["UNLOGGED"], "postgresql_with": {"fillfactor": 50}},
+    )
 
     run_id: Id = Field(primary_key=True)
     position: int = Field(primary_key=True, sa_type=BigInteger)
@@ -137,8 +140,11 @@ class SourceRow(SQLModel, table=True):
     __tablename__ = "source_row"
     __table_args__ = (
         Index("ix_source_row_workspace_id_record_id", "workspace_id", "record_id"),
-        Index("ix_source_row_run_id", "run_id"),
-        {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
+        # A refresh changes no indexed column: with room on its page a row is written in place.
+        {
+            "postgresql_with": {"fillfactor": 50},
+            "info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}},
+        },
     )
 
     workspace_id: Id = Field(primary_key=True)

@@ -20,20 +20,32 @@ Check = Callable[[FieldSpec, object], FieldValue]
 class KindRule:
     """`check` is None where clients write no value; `searched` values take part in search.
 
-    `form` is that of a field without settings; ask `value_form(spec)` for a field's own.
+    `form` is that of a field without settings; ask `value_form(spec)` for a field's own. `plain`
+    tells of many texts at once that `check` gives each as it is.
     """
 
     form: ValueForm
     check: Check | None
     searched: bool = False
+    plain: values.PlainText | None = None
 
 
 KIND_RULES: dict[FieldKind, KindRule] = {
-    FieldKind.TEXT: KindRule(ValueForm.TEXT, values.check_text, searched=True),
-    FieldKind.LONG_TEXT: KindRule(ValueForm.TEXT, values.check_long_text, searched=True),
-    FieldKind.RICH_TEXT: KindRule(ValueForm.TEXT, values.check_long_text, searched=True),
-    FieldKind.EMAIL: KindRule(ValueForm.TEXT, values.check_email, searched=True),
-    FieldKind.URL: KindRule(ValueForm.TEXT, values.check_url, searched=True),
+    FieldKind.TEXT: KindRule(
+        ValueForm.TEXT, values.check_text, searched=True, plain=values.SHORT_TEXT
+    ),
+    FieldKind.LONG_TEXT: KindRule(
+        ValueForm.TEXT, values.check_long_text, searched=True, plain=values.LONG_TEXT
+    ),
+    FieldKind.RICH_TEXT: KindRule(
+        ValueForm.TEXT, values.check_long_text, searched=True, plain=values.LONG_TEXT
+    ),
+    FieldKind.EMAIL: KindRule(
+        ValueForm.TEXT, values.check_email, searched=True, plain=values.PLAIN_EMAIL
+    ),
+    FieldKind.URL: KindRule(
+        ValueForm.TEXT, values.check_url, searched=True, plain=values.PLAIN_URL
+    ),
     FieldKind.PHONE: KindRule(ValueForm.TEXT, values.check_phone, searched=True),
     FieldKind.NUMBER: KindRule(ValueForm.NUMBER, values.check_number),
     FieldKind.CURRENCY: KindRule(ValueForm.NUMBER, values.check_number),

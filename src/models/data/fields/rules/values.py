@@ -5,18 +5,21 @@ with the sentence that follows the value's path. Nothing is coerced: a number in
 """
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from models.core.nearest import known
 from models.core.values import (
     MAX_LONG_TEXT,
+    MAX_TEXT,
     InvalidValueError,
     check_storable,
     day,
     moment,
     number,
+    storable_texts,
     stored_moment,
     text,
     whole_number,
@@ -35,6 +38,23 @@ _SPACE = re.compile(r"\s")
 _PLAIN_URL = re.compile(r"https?://[a-z0-9][a-z0-9.-]*(?::[0-9]{1,5})?(?:[/?#][!-~]*)?")
 """URLs that need no more looking at; others are taken apart."""
 _PHONE = re.compile(r"[0-9+().\-/ x#*]+")
+
+
+class PlainText(NamedTuple):
+    """Texts that are stored as they are: no longer than `longest`, and of a pattern."""
+
+    longest: int
+    pattern: re.Pattern[str] | None = None
+
+    def takes(self, texts: Sequence[str]) -> bool:
+        """True when all of these are; a text that is not may be a value nevertheless."""
+        return storable_texts(texts, self.longest) and (
+            self.pattern is None or all(map(self.pattern.fullmatch, texts))
+        )
+
+
+SHORT_TEXT, LONG_TEXT = PlainText(MAX_TEXT), PlainText(MAX_LONG_TEXT)
+PLAIN_EMAIL, PLAIN_URL = PlainText(254, _EMAIL), PlainText(2048, _PLAIN_URL)
 
 
 def check_text(_field: FieldSpec, value: object) -> str:
@@ -149,14 +169,14 @@ def _file(value: object) -> str:
 
 
 def check_email(_field: FieldSpec, value: object) -> str:
-    if not _EMAIL.fullmatch(text(value, longest=254)):
+    if not _EMAIL.fullmatch(text(value, longest=PLAIN_EMAIL.longest)):
         raise InvalidValueError("must be an e-mail address")
     return str(value)
 
 
 def check_url(_field: FieldSpec, value: object) -> str:
     """An absolute http or https URL: other schemes could run code where the value is shown."""
-    url = text(value, longest=2048)
+    url = text(value, longest=PLAIN_URL.longest)
     if _PLAIN_URL.fullmatch(url):
         return url
     try:

@@ -1,7 +1,7 @@
 """Writing very many records from rows that the database has already, in a statement or two.
 
 Imports and refreshes write this way. The records are typed values of writable fields, checked when
-they were staged; they have no links, no contents and no template. History, the side index and
+they were read; they have no links, no contents and no template. History, the side index and
 computed values are kept as for any other write; `bulk_events` tells automations.
 """
 
@@ -10,12 +10,18 @@ from collections.abc import Sequence
 from sqlalchemy import CTE, BigInteger, ColumnElement, func, literal, select
 
 from models.core.access.rules import Actor
+from models.core.counted_ids import first_id, numbered_id
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
 from models.data.records.commands.index import index_where
 from models.data.records.commands.recomputation_jobs import request_recomputation
-from models.data.records.commands.rows import COUNTED, inserting, updating, write_parameters
+from models.data.records.commands.rows import (
+    COUNTED,
+    inserting,
+    updating,
+    write_parameters,
+)
 from models.data.records.queries.links import incoming_relations
 from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record
@@ -32,7 +38,8 @@ async def insert_from(
 ) -> None:
     """Insert `count` records.
 
-    `source` has the columns `id`, in whose order they are numbered, `title`, `data`, `links`,
+    `source` has the columns `id`, made in this transaction by the database's clock, in whose order
+    they are numbered, `title`, `data`, `links`,
     `omitted` and `content_surface_id`; `also` is written by the same statement.
     """
     parameters = write_parameters(work, actor, schema)
@@ -41,7 +48,9 @@ async def insert_from(
         place = func.row_number().over(order_by=source.c.id) - 1
         number = select(COUNTED.c.first).scalar_subquery() + place
         parameters["count"] = count
-    await work.execute(inserting(number, source).add_cte(*also), parameters)
+    # The change that tells of a creation has the id of the record, which is as new.
+    statement = inserting(number, source, id=source.c.id).add_cte(*also)
+    await work.execute(statement, parameters)
 
 
 async def update_from(
@@ -52,7 +61,7 @@ async def update_from(
     `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
     """
-    statement = updating(source).add_cte(*also)
+    statement = updating(source, id=numbered_id(await first_id(work))).add_cte(*also)
     return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
 
 

@@ -5,7 +5,7 @@ The history is written by the statement that writes the records.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 from sqlalchemy import (
@@ -50,6 +50,8 @@ _WORKSPACE = bindparam("of_workspace", type_=Uuid)
 _DATABASE = bindparam("of_database", type_=Uuid)
 _USER = bindparam("by_user", type_=Uuid)
 _NOW = bindparam("now", type_=Timestamp)
+_Sql: TypeAlias = ColumnElement[Any]
+CREATED = literal(ChangeKind.CREATED.value, Text)
 _COLUMNS = [record.c[name] for name in StoredRecord._fields]
 
 
@@ -63,11 +65,10 @@ def _entries(*columns: ColumnElement[Any]) -> CTE:
     return select(rows).cte("source")
 
 
-def _history(
-    source: CTE, kind: ColumnElement[Any], before: ColumnElement[Any], after: ColumnElement[Any]
-) -> CTE:
+def recording_these(source: CTE, kind: _Sql, before: _Sql, after: _Sql, **more: _Sql) -> Insert:
     """The insertion of what the source rows say of themselves."""
     values = {
+        **more,
         "workspace_id": _WORKSPACE,
         "database_id": _DATABASE,
         "record_id": source.c.id,
@@ -80,13 +81,19 @@ def _history(
         "omitted_keys": source.c.omitted,
         "at": _NOW,
     }
-    return recording(values).cte("history")
+    return recording(values)
 
 
-def inserting(number: ColumnElement[Any], source: CTE) -> Insert:
+def titled_values(source: CTE) -> _Sql:
+    """The values of a record with its title, as the history keeps them."""
+    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), source.c.title)
+    return titled.op("||")(source.c.data)
+
+
+def inserting(number: _Sql, source: CTE, **more: _Sql) -> Insert:
     """The insertion of new records, which `source` describes, and of their history.
 
-    `write_parameters` gives its parameters.
+    `write_parameters` gives its parameters, and `more` further columns of the history.
     """
     values = {
         "id": source.c.id,
@@ -104,11 +111,9 @@ def inserting(number: ColumnElement[Any], source: CTE) -> Insert:
     }
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
-    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), source.c.title)
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
-    after = titled.op("||")(source.c.data).op("||")(source.c.links).op("-")(omitted)
-    created = literal(ChangeKind.CREATED.value, Text)
-    history = _history(source, created, null(), after)
+    after = titled_values(source).op("||")(source.c.links).op("-")(omitted)
+    history = recording_these(source, CREATED, null(), after, **more).cte("history")
     return insert(record).from_select(list(values), selected).add_cte(history)
 
 
@@ -144,13 +149,14 @@ _CHANGED = _entries(
 )
 
 
-def updating(source: CTE) -> Update:
+def updating(source: CTE, **more: _Sql) -> Update:
     """The change of records, which `source` describes, and the insertion of their history.
 
-    `write_parameters` gives its parameters.
+    `write_parameters` gives its parameters, and `more` further columns of the history.
     """
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
+    history = recording_these(source, source.c.kind, source.c.before, source.c.after, **more)
     return (
         update(record)
         .where(
@@ -162,7 +168,7 @@ def updating(source: CTE) -> Update:
             data=remaining.op("||", return_type=JSONB())(source.c.data),
             **{name: source.c[name] for name in columns},
         )
-        .add_cte(_history(source, source.c.kind, source.c.before, source.c.after))
+        .add_cte(history.cte("history"))
     )
 
 
@@ -180,7 +186,6 @@ _THESE = (
 _READ = PreparedStatement(_THESE)
 # In the order of their ids: two writers never wait for each other in a circle.
 _LOCK = PreparedStatement(_THESE.with_for_update(key_share=True))
-
 
 _HOLD = PreparedStatement(
     select(record.c.id)

@@ -14,9 +14,11 @@ from sqlalchemy import (
     Select,
     Text,
     Uuid,
+    all_,
     and_,
     case,
     cast,
+    exists,
     func,
     literal,
     null,
@@ -28,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.access.rules import Actor
+from models.core.counted_ids import counted_id, first_id
 from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, insert_from, update_from
@@ -69,7 +72,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     told_by = (identity.label("identity"), staged_row.c.digest, staged_row.c.position)
     new_rows = (
         select(
-            func.uuidv7(type_=Uuid).label("id"),
+            counted_id(await first_id(work), staged_row.c.position + 1).label("id"),
             staged_row.c.title,
             staged_row.c.data,
             literal({}, JSONB).label("links"),
@@ -89,21 +92,43 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     await insert_from(work, run.actor, run.rows.schema, new_rows, count, also)
 
 
-async def update_changed(work: UnitOfWork, run: Application) -> int:
+async def update_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> int:
     """Write the rows that changed into their records; gives how many records became others.
 
-    A field without a value in its row is cleared. What a row does not fill stays.
+    With `found_by_keys` some of the records were no row's before. A field without a value in its
+    row is cleared. What a row does not fill stays.
     """
     await _hold(work, run)
     given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
     count = await update_from(work, run.actor, run.rows.schema, given)
-    found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest).where(
-        run.rows.staged, staged_row.c.change == UPDATED
-    )
     if run.merges:
         await forget_replaced(work, run.rows)
-    await work.execute(select(literal(1)).add_cte(_remembered(run, found, staged_row)))
+    await _remember_changed(work, run, found_by_keys=found_by_keys or run.merges)
     return count
+
+
+async def _remember_changed(work: UnitOfWork, run: Application, *, found_by_keys: bool) -> None:
+    """Remember what changed rows say now: known ones are written in place, others inserted."""
+    names = ["record_id", "digest", *_content_columns(run)]
+    is_known = and_(*run.rows.known, source_row.c.identity == staged_row.c.identity)
+    is_changed = and_(run.rows.staged, staged_row.c.change == UPDATED)
+    await work.execute(
+        update(source_row)
+        .where(is_known, is_changed)
+        .values(
+            run_id=run.rows.run_id, removed=False, **{name: staged_row.c[name] for name in names}
+        )
+    )
+    if not found_by_keys:
+        return
+    found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest)
+    unknown = found.where(is_changed, ~exists().where(is_known))
+    await work.execute(select(literal(1)).add_cte(_remembered(run, unknown, staged_row)))
+
+
+def _content_columns(run: Application) -> list[str]:
+    """The columns in which a merging run remembers what the source said."""
+    return ["position", "title", "data"] if run.merges else []
 
 
 async def _hold(work: UnitOfWork, run: Application) -> None:
@@ -125,79 +150,75 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
     title: ColumnElement[str] = staged_row.c.title if titled else RECORD.title
     keys = literal([key for key in run.keys if key != TITLE_KEY], ARRAY(Text))
     archived: ColumnElement[bool] = literal(False, Boolean)
-    rows = staged_row.join(
+    data: ColumnElement[Any] = staged_row.c.data
+    rows: FromClause = staged_row.join(
         RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
     )
     if run.merges:
+        merged = _merged(keys)
         rows = rows.join(source_row, and_(*run.rows.known, source_row.c.record_id == RECORD.id))
+        rows, data = rows.join(merged, true()), merged.c.data
         title = unless_changed(RECORD.title, source_row.c.title, title)
         archived = and_(RECORD.archived, source_row.c.removed.is_(False))
-    differing = _differing(keys, merges=run.merges)
-    renamed = RECORD.title != title
+    kept_keys, renamed = _kept_keys(keys, data), RECORD.title != title
+    before, after = [
+        values.op("-", return_type=JSONB())(kept_keys.c.listed) for values in (RECORD.data, data)
+    ]
     return (
         select(
             RECORD.id,
             cast(null(), ARRAY(Text)).label("omitted"),
             literal(ChangeKind.UPDATED.value, Text).label("kind"),
-            _with_title(differing.c.before, renamed, RECORD.title).label("before"),
-            _with_title(differing.c.after, renamed, title).label("after"),
+            _with_title(before, renamed, RECORD.title).label("before"),
+            _with_title(after, renamed, title).label("after"),
             title.label("title"),
-            (differing.c.whole if run.merges else staged_row.c.data).label("data"),
+            data.label("data"),
             keys.label("cleared"),
             archived.label("archived"),
             literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
             literal(now, Timestamp).label("updated_at"),
             cast(null(), Timestamp).label("deleted_at"),
         )
-        .select_from(rows)
-        .join(differing, true())
+        .select_from(rows.join(kept_keys, true()))
         .where(
             run.rows.staged,
             staged_row.c.change == UPDATED,
-            or_(renamed, RECORD.archived != archived, differing.c.times > 0),
+            or_(renamed, RECORD.archived != archived, before != _NOTHING, after != _NOTHING),
         )
     )
 
 
-def _differing(keys: ColumnElement[Any], *, merges: bool) -> FromClause:
-    """The values of these keys that become others: before and after, and all of them."""
-    key = func.unnest(keys).table_valued("key").render_derived("filled")
-    old, new = RECORD.data[key.c.key], staged_row.c.data[key.c.key]
-    if merges:
-        new = unless_changed(old, source_row.c.data[key.c.key], new)
-    differs = old.is_distinct_from(new)
-    return (
-        select(
-            _collected(key.c.key, old, differs).label("before"),
-            _collected(key.c.key, new, differs).label("after"),
-            _collected(key.c.key, new, true()).label("whole"),
-            func.count().filter(differs).label("times"),
-        )
-        .select_from(key)
-        .lateral("differing")
-    )
+_NOTHING = literal({}, JSONB)
 
 
-def _collected(
-    key: ColumnElement[Any], value: ColumnElement[Any], these: ColumnElement[bool]
-) -> ColumnElement[Any]:
-    """The keys with their values, as an object."""
-    found = func.jsonb_object_agg(key, value).filter(value.is_not(None), these)
-    return func.coalesce(found, literal({}, JSONB))
+def _kept_keys(keys: ColumnElement[Any], data: ColumnElement[Any]) -> FromClause:
+    """The `keys` of a record whose values stay: they are in `data` too, or no row fills them."""
+    every = func.jsonb_object_keys(RECORD.data).table_valued("key").render_derived("every").c.key
+    stays = or_(every != all_(keys), RECORD.data[every] == data[every])
+    found = func.coalesce(func.array_agg(every, type_=ARRAY(Text)), literal([], ARRAY(Text)))
+    return select(found.label("listed")).where(stays).lateral("kept_keys")
+
+
+def _merged(keys: ColumnElement[Any]) -> FromClause:
+    """The values of these keys as the source says them, but for what people changed."""
+    key = func.unnest(keys).table_valued("key").render_derived("filled").c.key
+    value = unless_changed(RECORD.data[key], source_row.c.data[key], staged_row.c.data[key])
+    collected = func.jsonb_object_agg(key, value, type_=JSONB).filter(value.is_not(None))
+    return select(func.coalesce(collected, _NOTHING).label("data")).lateral("merged")
 
 
 def _with_title(
     values: ColumnElement[Any], renamed: ColumnElement[bool], title: ColumnElement[str]
 ) -> ColumnElement[Any]:
     named = func.jsonb_build_object(TITLE_KEY, title, type_=JSONB)
-    return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
+    return values.op("||", return_type=JSONB())(case((renamed, named), else_=_NOTHING))
 
 
 def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> CTE:
     """The insertion of rows of the source with their records; `incoming` has their values."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
-    rows, content_columns = run.rows, ["position", "title", "data"] if run.merges else []
+    rows, content_columns = run.rows, _content_columns(run)
     selected = found.with_only_columns(
         literal(rows.schema.workspace_id, Uuid),
         literal(rows.source_id, Uuid),

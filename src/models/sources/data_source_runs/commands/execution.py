@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
 from models.data.records.commands.bulk_events import emit_written
 from models.data.records.commands.upsert import hold_upserts
@@ -29,6 +29,11 @@ APPLY_SECONDS = 600
 
 class StagedRowsLostError(Exception):
     """PostgreSQL has crashed since the rows were staged: they are to be staged again."""
+
+
+async def take_long(work: UnitOfWork) -> None:
+    """Let statements of this transaction take as long as very many rows need."""
+    await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
 
 
 async def run_actor(work: UnitOfWork, run: SourceRunRow) -> Actor:
@@ -60,7 +65,7 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     RunOverError. Raises StagedRowsLostError, SourceProblem for what only another config mends,
     `PlatformError` for who may not write any more.
     """
-    await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
+    await take_long(work)
     actor = await run_actor(work, run)
     mapping = [FieldMapping.model_validate(entry) for entry in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
@@ -74,20 +79,39 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
         merges="sourceId" in run.plan,
     )
     await hold_upserts(work, schema.database_id)
-    if not await is_staged(work, run):
-        raise StagedRowsLostError
     async with comparison.joining_sets(work):
+        if not await is_staged(work, run):
+            raise StagedRowsLostError
         stats = await _compare_and_write(work, run, applied)
-    filled = await get_database(work, actor, schema.database_id)
+        await unstage(work, run.id)
+    await succeed(work, run, actor, schema.database_id, stats)
+    return stats
+
+
+async def succeed(
+    work: UnitOfWork, run: SourceRunRow, actor: Actor, database_id: Id, stats: JsonObject
+) -> None:
+    """End a run that has filled a database. Raises RunOverError for one that is closed."""
+    filled = await get_database(work, actor, database_id)
     result = {
         "databaseId": str(filled.id),
         "itemId": str(filled.item_id),
         "label": filled.label,
         "lost": run.progress.get("lost", 0),
     }
-    await unstage(work, run.id)
     await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
-    return stats
+
+
+def counted(run: SourceRunRow, **counts: int) -> JsonObject:
+    """The counts of a run that has written; a count that is not given is none."""
+    names = ("Inserted", "Updated", "Unchanged", "Removed", "Skipped", "Kept")
+    skipped = run.progress.get("skipped", 0) + counts.get("skipped", 0)
+    return {
+        "rowsFetched": run.progress.get("read", 0),
+        **{f"rows{name}": counts.get(name.lower(), 0) for name in names},
+        "rowsSkipped": skipped,
+        "bytesFetched": run.progress.get("bytes", 0),
+    }
 
 
 async def _compare_and_write(
@@ -101,7 +125,8 @@ async def _compare_and_write(
         await comparison.match_known(work, rows)
     kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
     counts = await comparison.count_changes(work, rows)
-    if keys and counts.get(None, 0) and not applied.appended:
+    found_by_keys = bool(keys and counts.get(None, 0) and not applied.appended)
+    if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
     gone = await _removed(work, run, applied, mode)
@@ -114,20 +139,19 @@ async def _compare_and_write(
         await application.insert_new(work, applied, inserted)
     updated = 0
     if counts.get(UPDATED, 0):
-        updated = await application.update_changed(work, applied)
+        updated = await application.update_changed(work, applied, found_by_keys=found_by_keys)
     if inserted or updated or removals:
         await application.derive(work, applied)
         await emit_written(work, applied.actor, rows.schema)
-    return {
-        "rowsFetched": run.progress.get("read", 0),
-        "rowsInserted": inserted,
-        "rowsUpdated": updated,
-        "rowsUnchanged": counts.get(UNCHANGED, 0) + counts.get(UPDATED, 0) - updated,
-        "rowsRemoved": removals,
-        "rowsSkipped": run.progress.get("skipped", 0) + counts.get(SKIPPED, 0),
-        "bytesFetched": run.progress.get("bytes", 0),
-        "rowsKept": kept_count,
-    }
+    return counted(
+        run,
+        inserted=inserted,
+        updated=updated,
+        unchanged=counts.get(UNCHANGED, 0) + counts.get(UPDATED, 0) - updated,
+        removed=removals,
+        skipped=counts.get(SKIPPED, 0),
+        kept=kept_count,
+    )
 
 
 async def _removed(

@@ -12,21 +12,25 @@ from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
 from models.sources.data_source_runs.tables import data_source_run, staged_row
+from models.sources.tabular.rules.lines import STAGED_COLUMNS
+from runtime.copy_format import HEADER, TRAILER
 from runtime.database import UnitOfWork
 
-COLUMNS = ("run_id", "position", "identity", "digest", "title", "data")
-"""The columns of a line of `stage_rows`, in COPY's text format."""
-
-_COPY = f"COPY {staged_row.name} ({', '.join(COLUMNS)}) FROM STDIN"
+_COPY = f"COPY {staged_row.name} ({', '.join(STAGED_COLUMNS)}) FROM STDIN (FORMAT BINARY)"
 
 
-class StagedBatch(NamedTuple):
+class ReadBatch(NamedTuple):
     """Rows that were read, how many of them make no record, and how many cells were lost."""
 
     read: int
     skipped: int
     lost: int
     lines: bytes
+
+    def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
+        """The counts of both, and the lines of this one."""
+        counts = (self.read + batch.read, self.skipped + batch.skipped, self.lost + batch.lost)
+        return ReadBatch(*counts, self.lines)
 
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
@@ -65,11 +69,11 @@ async def record_progress(work: UnitOfWork, run_id: Id, **changed: object) -> bo
     return written.rowcount > 0
 
 
-async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: StagedBatch) -> None:
+async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> None:
     """Stage a batch of a held run, and record how far it has come."""
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
-        await copy.write(batch.lines)
+        await copy.write(HEADER + batch.lines + TRAILER)
     before = run.progress
     await record_progress(
         work,

@@ -26,7 +26,7 @@ Typed: TypeAlias = (
 Cell: TypeAlias = str | Typed | None
 """None is an empty cell. Days and moments are typed only where the file types them."""
 
-_EXACT = 2**53
+EXACT = 2**53
 
 
 def cell(value: object) -> Cell:
@@ -49,7 +49,7 @@ def cell(value: object) -> Cell:
 
 
 def _number(value: float) -> Cell:
-    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def shown_cell(value: Cell) -> JsonValue:

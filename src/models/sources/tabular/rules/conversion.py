@@ -1,19 +1,18 @@
-"""From the cells of a row to the values of a record."""
+"""From a cell to the value of a field."""
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from models.core.values import InvalidValueError, stored_moment
-from models.data.fields.rules.fields import FieldSpec, FieldValue, Option
-from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.fields import FieldSpec, FieldValue
+from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import KIND_RULES
 from models.data.fields.rules.value_conversion import LOST, TEXT_KINDS, Lost, convert_value
-from models.data.records.rules.write.options import GrowingField, may_grow
+from models.data.records.rules.write.options import GrowingField
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, Typed, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 
@@ -92,7 +91,7 @@ def _text(spec: FieldSpec) -> Convert:
     return convert
 
 
-def _growing(field: GrowingField) -> Convert:
+def growing(field: GrowingField) -> Convert:
     """The conversion of cells to options, which come into being where a name is new."""
 
     def convert(value: Cell) -> FieldValue | Lost:
@@ -197,75 +196,3 @@ _BY_TYPE: Mapping[type, Callable[[FieldSpec, Any], FieldValue | Lost]] = {
     time: _from_time,
     timedelta: _from_duration,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class MappedColumn:
-    """A column, by its place in the rows, and the field it fills."""
-
-    place: int
-    spec: FieldSpec
-
-
-@dataclass(slots=True)
-class ConvertedRow:
-    """The content a row has for a record; `lost` cells had no form in their field.
-
-    `skipped` says why the row makes no record.
-    """
-
-    title: str
-    data: dict[str, Any] = field(default_factory=dict)
-    lost: int = 0
-    skipped: bool = False
-
-
-class RowConversion:
-    """The rows of one table as values of one database."""
-
-    def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
-        self._growing = {
-            column.spec.key: GrowingField(column.spec, uuid4)
-            for column in columns
-            if may_grow(column.spec)
-        }
-        self._columns = [
-            (
-                column.place,
-                column.spec.key,
-                column.spec.required,
-                _growing(self._growing[column.spec.key])
-                if column.spec.key in self._growing
-                else converter(column.spec, conventions),
-            )
-            for column in columns
-        ]
-
-    @property
-    def grows(self) -> bool:
-        """True when earlier rows decide what later ones mean."""
-        return bool(self._growing)
-
-    def grown(self) -> Mapping[str, Sequence[Option]]:
-        """The options that rows brought into being, by the key of their field."""
-        return {
-            key: [option for option in field.spec.options if option not in field.before]
-            for key, field in self._growing.items()
-        }
-
-    def convert(self, row: Sequence[Cell]) -> ConvertedRow:
-        """The values of a row; one that is empty, or lacks what is required, is skipped."""
-        result = ConvertedRow("")
-        data = result.data
-        for place, key, required, convert in self._columns:
-            value = convert(row[place])
-            if value is LOST:
-                result.lost += 1
-                value = None
-            if value is None:
-                result.skipped = result.skipped or required
-            else:
-                data[key] = value
-        result.skipped = result.skipped or not data
-        result.title = data.pop(TITLE_KEY, "")
-        return result
