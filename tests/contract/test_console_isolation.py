@@ -33,11 +33,12 @@ PLACED = [
 ]
 OF_PLATFORM = [route for route in PAGES if route.operation.access.platform_admin]
 FIELDS: Mapping[str, Mapping[str, str]] = {
-    "retry": {"from": "start"},
-    "resume": {"decision": "approved"},
+    "retry_run": {"from": "start"},
+    "decide": {"decision": "approved"},
+    "enable_automation": {"enabled": "true"},
     "enable": {"enabled": "true"},
 }
-"""Fields of the forms that need some, by the last word of their path."""
+"""Fields of the forms that need some, by the name of their page."""
 BY_DECISION = {"decide"}
 """Forms whose command alone knows who may send them."""
 
@@ -56,7 +57,7 @@ async def call(visitor: Visitor, route: Route, ids: Mapping[str, str]) -> tuple[
     if route.operation.method == "GET":
         answer = await visitor.get(path)
     else:
-        fields = {"csrfToken": await visitor.token("/"), **FIELDS.get(path.split("/")[-1], {})}
+        fields = {"csrfToken": await visitor.token("/"), **FIELDS.get(name(route), {})}
         answer = await visitor.post(path, data=fields)
     text = answer.text
     for one in ids.values():
@@ -134,4 +135,5 @@ async def test_an_owner_is_no_platform_administrator(
     async with await signed_in(app, own.space) as owner:
         there = await call(owner, route, own.ids)
         assert there[0] == 403
-        assert there == await call(owner, route, nowhere(route))
+        unknown = {**nowhere(route), "workspaceId": own.ids["workspaceId"]}
+        assert there == await call(owner, route, unknown)
