@@ -11,6 +11,7 @@ from bench.attacks import attacked
 from bench.bundles import bundle_rates, large_bundles
 from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
+from bench.console import console
 from bench.copies import copy_rates
 from bench.cost import costs
 from bench.deliveries import delivery_rate
@@ -205,6 +206,10 @@ async def _restarts(m: Measuring) -> list[Figure]:
     return await restarts(m.scratch, m.rounds)
 
 
+async def _console(m: Measuring) -> list[Figure]:
+    return await console(m.platform)
+
+
 async def _growth(m: Measuring) -> list[Figure]:
     return await growth(m.platform, m.client)
 
@@ -253,6 +258,7 @@ PARTS: Mapping[str, Part] = {
     "due": Part("timers that are due together", _due),
     "floods": Part(f"what a neighbour feels of {len(FLOODS)} floods", _floods),
     "restarts": Part("how soon the API answers again after a kill", _restarts),
+    "console": Part("pages of the console with a million rows", _console),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
     "scale": Part("runs with several workers and API processes", _scale),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
