@@ -39,7 +39,8 @@ async def _session(platform: Platform) -> httpx2.AsyncClient:
     base = platform.connection["baseUrl"]
     browser = httpx2.AsyncClient(base_url=base, headers=_HTML, trust_env=False, timeout=60)
     link = platform.connection["signInUrl"]
-    (await browser.post(link)).raise_for_status()
+    answer = await browser.post(link)
+    assert answer.status_code == 303, answer.text
     return browser
 
 
