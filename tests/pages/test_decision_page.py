@@ -63,6 +63,7 @@ async def test_a_person_decides_by_the_link_alone(
         await page.screenshot(screens / name)
         assert await axis(page) <= 0, name
     await page.write("[name='answer.number.amount']", "12.5")
+    await page.press("Enter")
     await page.write("[name=comment]", "Go ahead.")
     await page.click(".decision [value=approved]")
     await page.until("document.querySelector('[role=status]') !== null")

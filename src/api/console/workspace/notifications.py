@@ -36,13 +36,13 @@ async def get_notifications(
 ) -> Response:
     """Look through what the caller is told in a workspace."""
     flags = show is Shown.UNREAD, show is Shown.ALL
-    wanted = request.page("notifications", DEFAULT_LIMIT, cursor, *flags)
+    part = request.page("notifications", DEFAULT_LIMIT, cursor, *flags)
     actor = request.actor
     listed = await queries.list_notifications(
         request.work,
         actor.user_id,
         [actor.workspace_id],
-        wanted,
+        part,
         unread_only=show is Shown.UNREAD,
         include_archived=show is Shown.ALL,
     )
