@@ -73,6 +73,8 @@ class Parts:
     """The operator's settings of providers, by their names."""
     pushers: Mapping[PushProvider, Pusher] = field(default_factory=dict)
     """The carriers of pushes, as far as the operator has keys for them."""
+    public_url: str | None = None
+    """The URL by which people reach the console."""
 
     @cached_property
     def runs(self) -> RunCache:

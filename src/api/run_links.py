@@ -1,7 +1,8 @@
 """Links in the `metadata` of a run: its Temporal workflow and its page."""
 
 from models.automation.automation_runs.shapes import AutomationRunShape
-from models.core.base import Id, JsonObject
+from models.core.base import JsonObject
+from models.core.page_addresses import run_page
 from runtime.families import temporal_ui_url
 from runtime.settings import Settings
 
@@ -14,12 +15,7 @@ def temporal_link(settings: Settings, workflow_id: str) -> JsonObject:
     return {"workflowId": workflow_id, "uiUrl": url}
 
 
-def page_url(run_id: Id) -> str:
-    """The page of an automation run, on the host that serves the API."""
-    return f"/runs/{run_id}"
-
-
 def add_links(settings: Settings, run: AutomationRunShape) -> None:
     """Add both to the metadata of an automation run."""
     run.metadata["temporal"] = temporal_link(settings, run.metadata["temporalWorkflowId"])
-    run.metadata["pageUrl"] = page_url(run.id)
+    run.metadata["pageUrl"] = run_page(run.id)

@@ -40,5 +40,6 @@ async def open_parts(
             timedelta(seconds=settings.run_limit_seconds),
             providers=settings.providers,
             pushers=pushers_of(settings, outbound, http2),
+            public_url=settings.public_url,
         )
     await database.close()

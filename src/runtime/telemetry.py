@@ -15,7 +15,7 @@ _SECRET_NAMES = re.compile(
     r"(?i)authorization|cookie|token|secret|password|passwd|api[-_]?key|pepper|credential"
 )
 _SECRET_TEXT = re.compile(
-    r"svc_sk_[0-9A-Za-z]+|whsec_[0-9A-Za-z+/=]+|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?i:bearer\s+\S+)"
+    r"svc_sk_[0-9A-Za-z]+|whsec_[0-9A-Za-z+/=]+|decision_[\w-]{80,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|(?i:bearer\s+\S+)"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
 )
 _REDACTED = "[redacted]"

@@ -12,6 +12,7 @@ from runtime.telemetry import configure_logging, describe, redact
 SECRETS = [
     "svc_sk_0123456789abcdefghij",
     "whsec_c2VjcmV0c2VjcmV0",
+    "decision_" + "a1-_" * 20,
     "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl",
     "Bearer some-opaque-token",
     "user:hunter2",

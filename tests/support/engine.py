@@ -56,6 +56,8 @@ from tests.support.patience import eventually, found_when
 from tests.support.spaces import MASTER_SECRET, make_space
 
 KEYS = KeyRing([MASTER_SECRET])
+PUBLIC_URL = "https://platform.test"
+"""Where people reach the console."""
 PERIODS = Periods(
     trash=timedelta(days=30), request_logs=timedelta(days=30), runs=timedelta(days=90)
 )
@@ -224,6 +226,7 @@ async def running_engine(
             run_limit,
             providers=providers,
             pushers={PushProvider.WEBPUSH: WebPush(outbound, VAPID)},
+            public_url=PUBLIC_URL,
         )
         async with running_workers(parts, url):
             # What tests make old, or break, stays so until one of them asks for the sweep.

@@ -3,6 +3,7 @@
 from typing_extensions import override
 
 from activities.deliveries.channels import Channel
+from activities.deliveries.mail_links import MailLinks
 from activities.deliveries.notices import UNWANTED, wanted_notification
 from models.messages.deliveries.rows import DeliveryRow
 from models.messages.deliveries.rules import Answer, DeliveryStatus
@@ -23,8 +24,9 @@ NO_ADDRESS = Answer(
 class MailChannel(Channel[Mail]):
     """Deliveries of notifications (`subject_id`) to users (`target_id`)."""
 
-    def __init__(self, client: MailClient | None) -> None:
+    def __init__(self, client: MailClient | None, links: MailLinks) -> None:
         self._client = client
+        self._links = links
 
     @override
     async def pack(self, work: UnitOfWork, delivery: DeliveryRow) -> Mail | Answer:
@@ -40,7 +42,8 @@ class MailChannel(Channel[Mail]):
         return Mail(
             to=[user.email],
             subject=notification.title,
-            body=notification.body or notification.title,
+            body=(notification.body or notification.title)
+            + await self._links.text(work, notification),
             message_id=f"<{delivery.id}@{domain}>",
         )
 

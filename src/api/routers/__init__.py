@@ -6,6 +6,7 @@ from api.console import files as console_files
 from api.console.automations import routes as console_automations
 from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
+from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
 from api.console.incoming import routes as console_incoming
@@ -108,6 +109,7 @@ ROUTERS: Sequence[Router] = (
     console_incoming.router,
     console_runs.router,
     console_run_actions.router,
+    console_decisions.router,
     *WORKSPACE_PAGES,
     me.router,
     release_notices.router,

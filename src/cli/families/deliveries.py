@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from activities.deliveries.attempts import DeliveryActivities
 from activities.deliveries.channels import Channel
+from activities.deliveries.mail_links import MailLinks
 from activities.deliveries.mails import MailChannel
 from activities.deliveries.pushes import PushChannel
 from activities.deliveries.webhooks import WebhookChannel
@@ -90,7 +91,7 @@ class Deliveries(WorkFamily[DeliveryRow]):
 def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
     """The channels by which deliveries leave; a channel adds its registration here."""
     return {
-        DeliveryChannel.MAIL: MailChannel(parts.mail),
+        DeliveryChannel.MAIL: MailChannel(parts.mail, MailLinks(parts.keys, parts.public_url)),
         DeliveryChannel.WEBHOOK: WebhookChannel(parts.outbound, parts.keys),
         DeliveryChannel.PUSH: PushChannel(parts.keys, parts.pushers),
     }

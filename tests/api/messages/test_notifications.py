@@ -370,3 +370,32 @@ async def test_the_signing_secret_is_one_and_for_those_who_manage(
     assert refused(await client.with_token(token).get(path)) == (403, "denied")
     reading = client.with_token(await space.key([Scope.WEBHOOKS_READ]))
     assert refused(await reading.get(path)) == (403, "denied")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "page"),
+    [
+        (NotificationKind.APPROVAL_REQUEST, {}, "/runs/{run}"),
+        (NotificationKind.AUTOMATION_FAILED, {}, "/runs/{run}"),
+        (NotificationKind.DATA_SOURCE_FAILED, {}, "/data-source-runs/{run}"),
+        (NotificationKind.IMPORT_FINISHED, {}, "/data-source-runs/{run}"),
+        (NotificationKind.LEGACY_IMPORT, {}, "/legacy-imports/{run}"),
+        (NotificationKind.LEGACY_IMPORT, {"workspaceId": "its own"}, "/workspaces/{space}"),
+        (NotificationKind.SYSTEM, {}, None),
+    ],
+)
+async def test_notifications_have_the_address_of_their_page(
+    client: Client, space: Space, kind: NotificationKind, data: Json, page: str | None
+) -> None:
+    run_id = uuid4()
+    notice = Notice(kind=kind, title="Look", run_id=run_id, data=data)
+    async with space.database.transaction() as work:
+        await notify(work, space.id, [space.user_id], notice)
+    (body,) = read(await client.get(own(space)))["notifications"]
+    (same,) = read(await client.get("/v1/notifications"))["notifications"]
+    assert body == same
+    if page is None:
+        assert "pageUrl" not in body
+    else:
+        path = page.format(run=run_id, space=space.id)
+        assert body["pageUrl"] == f"https://platform.test{path}"

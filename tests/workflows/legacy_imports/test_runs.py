@@ -148,7 +148,9 @@ async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
     owner = admin.client.with_token(there.token)
     (notice,) = (await owner.get("/v1/notifications")).json()["data"]["notifications"]
     assert (notice["kind"], notice["title"]) == ("legacy_import", "“Old” was imported")
-    assert notice["data"] == {"legacyImportRunId": run["id"], "status": "completed"}
+    told_of = {"legacyImportRunId": run["id"], "status": "completed"}
+    assert notice["data"] == {**told_of, "workspaceId": str(there.id)}
+    assert notice["pageUrl"].endswith(f"/workspaces/{there.id}")
     assert len((await owner.get("/v1/items")).json()["data"]["items"]) == 3
     await admin.decide(run["id"], "rollback", reason="Not yet.")
     run = await admin.settled(run["id"])

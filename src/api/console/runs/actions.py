@@ -34,13 +34,11 @@ class Retry(Form):
     model_config = ConfigDict(alias_generator=lambda name: name.rstrip("_"))
 
 
-class Decide(Form):
+class Decision(Form):
     """A decision; answers to questions are fields named `answer.<kind>.<key>`."""
 
     decision: Literal["approved", "rejected"]
     comment: str | None = None
-    scope_key: str = ""
-    next: str | None = None
 
     model_config = ConfigDict(extra="allow")
 
@@ -53,6 +51,13 @@ class Decide(Form):
                 raise ValidationError.at(name[:100], "This form has no such field.")
             answers[key] = _answer(name, kind, text)
         return answers or None
+
+
+class Decide(Decision):
+    """A decision on a node, and the page that is shown after it."""
+
+    scope_key: str = ""
+    next: str | None = None
 
 
 def _answer(name: str, kind: str, text: str) -> object:

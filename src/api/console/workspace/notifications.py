@@ -11,26 +11,15 @@ from api.console.words import curl, queried
 from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import changes, reads, turning
 from api.kernel.routing import ApiRequest, Cursor, Router
-from api.run_links import page_url
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
-from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications import commands, queries
-from models.messages.notifications.shapes import ArchiveNotifications, MarkRead, NotificationBody
+from models.messages.notifications.shapes import ArchiveNotifications, MarkRead
 from runtime.errors import ValidationError
 
 router = Router(tags=["console"], refuse=refuse)
 
 INBOX = "/workspaces/{workspaceId}/notifications"
-
-_OF_RUNS = frozenset(
-    {
-        NotificationKind.APPROVAL_REQUEST,
-        NotificationKind.AUTOMATION_FAILED,
-        NotificationKind.AUTOMATION_LOOP,
-    }
-)
-"""Kinds that are about a run of an automation."""
 
 
 class Shown(StrEnum):
@@ -46,11 +35,16 @@ async def get_notifications(
     request: ApiRequest, show: Shown = Shown.UNREAD, cursor: Cursor = None
 ) -> Response:
     """Look through what the caller is told in a workspace."""
-    flags = {"unread_only": show is Shown.UNREAD, "include_archived": show is Shown.ALL}
-    wanted = request.page("notifications", DEFAULT_LIMIT, cursor, *flags.values())
+    flags = show is Shown.UNREAD, show is Shown.ALL
+    part = request.page("notifications", DEFAULT_LIMIT, cursor, *flags)
     actor = request.actor
     listed = await queries.list_notifications(
-        request.work, actor.user_id, [actor.workspace_id], wanted, **flags
+        request.work,
+        actor.user_id,
+        [actor.workspace_id],
+        part,
+        unread_only=show is Shown.UNREAD,
+        include_archived=show is Shown.ALL,
     )
     shell = await shell_of(request)
     api = f"/v1{home_of(actor.workspace_id)}/notifications"
@@ -62,7 +56,7 @@ async def get_notifications(
         request,
         "notifications.html",
         shell,
-        notifications=[(one, _target(one)) for one in listed.notifications],
+        notifications=[(one, one.page_url) for one in listed.notifications],
         show=show,
         turning=turning(request, cursor, listed.cursor, show=show),
         listing=curl(shell.base, "GET", queried(api, **query)),
@@ -104,10 +98,3 @@ def _back(request: ApiRequest, body: Fields) -> Response:
     if show not in list(Shown):
         raise ValidationError.at("show", "There is no such list.")
     return see_other(queried(f"{home_of(request.actor.workspace_id)}/notifications", show=show))
-
-
-def _target(notification: NotificationBody) -> str | None:
-    """The page of what a notification is about."""
-    if notification.run_id is not None and notification.kind in _OF_RUNS:
-        return page_url(notification.run_id)
-    return None

@@ -33,7 +33,12 @@ async def list_notifications(
     places = [request.actor.workspace_id]
     page = request.page("notifications", limit, cursor, *flags.values())
     user_id = request.principal.user_id
-    return Data(await queries.list_notifications(request.work, user_id, places, page, **flags))
+    url = request.services.settings.public_url
+    return Data(
+        await queries.list_notifications(
+            request.work, user_id, places, page, **flags, public_url=url
+        )
+    )
 
 
 @router.post(f"{OWN}/read", access=Access(scopes=[Scope.WORKSPACE_READ], idempotent=True))
@@ -60,7 +65,12 @@ async def list_inbox(
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     page = request.page("inbox", limit, cursor, workspace_id, *flags.values())
     user_id = request.principal.user_id
-    return Data(await queries.list_notifications(request.work, user_id, places, page, **flags))
+    url = request.services.settings.public_url
+    return Data(
+        await queries.list_notifications(
+            request.work, user_id, places, page, **flags, public_url=url
+        )
+    )
 
 
 @router.post(f"{INBOX}/read", access=Access(idempotent=True), errors=[NotFoundError, DeniedError])

@@ -1,6 +1,7 @@
 """Reading the node runs of a run. There may be very many (promise I12)."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -156,6 +157,21 @@ async def node_status(
         )
     )
     return status
+
+
+async def due_time(
+    work: UnitOfWork, workspace_id: Id, run_id: Id, node_id: str, scope_key: str
+) -> datetime | None:
+    """The moment at which the wait of a node ends by itself, if there is one."""
+    due_at: datetime | None = await work.scalar(
+        select(_node.due_at).where(
+            _node.workspace_id == workspace_id,
+            _node.run_id == run_id,
+            _node.node_id == node_id,
+            _node.scope_key == scope_key,
+        )
+    )
+    return due_at
 
 
 def progress_of(done: int, total: int) -> JsonObject:

@@ -1,6 +1,6 @@
 """Errors of waits."""
 
-from runtime.errors import ConflictError, DeniedError
+from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 
 class NotResumableError(ConflictError):
@@ -29,4 +29,22 @@ class OwnRunError(DeniedError):
     def __init__(self) -> None:
         super().__init__(
             "Whoever started the run may not decide this, unless the node says `allowSelf`."
+        )
+
+
+class UnknownLinkError(NotFoundError):
+    """The token of a link to decide is not one of ours."""
+
+    def __init__(self) -> None:
+        super().__init__("link")
+        self.message = "This is no link of ours, or a part of it is missing: copy all of it."
+
+
+class VoidLinkError(ConflictError):
+    """A link to decide counts no longer: it is not told for which reason."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This link decides nothing any more: it was used, it is too old, the decision was"
+            " made otherwise, or it is no longer yours to make."
         )

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, false, func, or_, select
 
 from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automations.joins import AUTOMATION, automation_of, open_automations
 from models.automation.automations.rules.graph.configs.waits import ApprovalField
 from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.waits.resume_urls import Address
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
@@ -57,7 +58,25 @@ async def pending_approvals(
     mine = _asks(actor)
     if run_id is not None:
         mine = and_(_wait.run_id == run_id, or_(mine, _open_to_editor(actor)))
-    rows = await work.rows(
+    rows = await work.rows(_pending_of(actor, mine).limit(limit), of=_Row)
+    return [_pending(row) for row in rows]
+
+
+async def pending_approval(
+    work: UnitOfWork, actor: Actor, address: Address
+) -> PendingApproval | None:
+    """The approval at a node, if it asks the actor and still waits."""
+    this = (
+        _wait.run_id == address.run_id,
+        _wait.node_id == address.node_id,
+        _wait.scope_key == address.scope_key,
+    )
+    row = await work.first(_pending_of(actor, and_(*this, _asks(actor))), of=_Row)
+    return None if row is None else _pending(row)
+
+
+def _pending_of(actor: Actor, mine: ColumnElement[bool]) -> Select[Any]:
+    return (
         select(
             _wait.run_id,
             RUN.automation_id,
@@ -81,10 +100,7 @@ async def pending_approvals(
             _takes_starter(actor),
         )
         .order_by(_wait.created_at, _wait.run_id, _wait.node_id, _wait.scope_key)
-        .limit(limit),
-        of=_Row,
     )
-    return [_pending(row) for row in rows]
 
 
 def _asks(actor: Actor) -> ColumnElement[bool]:

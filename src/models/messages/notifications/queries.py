@@ -8,7 +8,9 @@ from sqlalchemy import ColumnElement, Select, func, select, tuple_
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
 from models.core.lines import of_each
+from models.core.page_addresses import absolute
 from models.core.pagination import PageRequest
+from models.messages.notifications.pages import page_of
 from models.messages.notifications.rows import NotificationRow
 from models.messages.notifications.shapes import NotificationBody, NotificationList
 from models.messages.notifications.tables import notification
@@ -42,8 +44,12 @@ async def list_notifications(
     *,
     unread_only: bool = False,
     include_archived: bool = False,
+    public_url: str | None = None,
 ) -> NotificationList:
-    """The user's notifications in these workspaces, newest first."""
+    """The user's notifications in these workspaces, newest first.
+
+    The addresses of their pages begin with `public_url`, where there is one.
+    """
     columns = notification.c
 
     def newest(place: ColumnElement[Id]) -> Select[Any]:
@@ -60,9 +66,16 @@ async def list_notifications(
     order = statement.selected_columns
     shown = await page.descending(work, statement, order.created_at, order.id, of=NotificationRow)
     return NotificationList(
-        notifications=[NotificationBody.model_validate(row) for row in shown.items],
+        notifications=[_shown(row, public_url) for row in shown.items],
         cursor=shown.cursor,
     )
+
+
+def _shown(row: NotificationRow, public_url: str | None) -> NotificationBody:
+    body, path = NotificationBody.model_validate(row), page_of(row)
+    if path is not None:
+        body.page_url = absolute(public_url, path)
+    return body
 
 
 async def count_unread(work: UnitOfWork, user_id: Id, workspace_id: Id, most: int) -> int:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 
 
 class NotificationRow(Protocol):
@@ -18,4 +18,6 @@ class NotificationRow(Protocol):
     item_id: Id | None
     record_id: Id | None
     run_id: Id | None
+    data: JsonObject
     read_at: datetime | None
+    created_at: datetime

@@ -92,6 +92,8 @@ class NotificationBody(Shape):
     read_at: Moment | None
     archived_at: Moment | None
     created_at: Moment
+    page_url: str | None = None
+    """The page of the run it is about; absolute where the public URL is known."""
 
 
 class NotificationList(Shape):

@@ -8,9 +8,10 @@ from sqlalchemy import ColumnElement, Select, select
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.lines import of_each
+from models.core.page_addresses import source_run_page
 from models.messages.jobs.queries import succeeded_job
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_source_runs.rules import OPEN_RUN, Stage, page_url
+from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
     SpreadsheetImportDetail,
@@ -110,7 +111,7 @@ def shown_of(row: SourceRunRow) -> JsonObject:
         "progress": {"stage": progress["stage"], **read} if "stage" in progress else None,
         "stats": row.stats or counted,
         "reversal": None if row.result is None else row.result.get("reversal"),
-        "page_url": page_url(row.id),
+        "page_url": source_run_page(row.id),
     }
 
 

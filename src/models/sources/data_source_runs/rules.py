@@ -73,11 +73,6 @@ def family_of(data_source_id: uuid.UUID | None) -> Family:
     return Family.SPREADSHEET_IMPORT if data_source_id is None else Family.DATA_SOURCE_REFRESH
 
 
-def page_url(run_id: uuid.UUID) -> str:
-    """The page of a run, on the host that serves the API."""
-    return f"/data-source-runs/{run_id}"
-
-
 REVERTIBLE = timedelta(days=7)
 """The time after its end in which a run can be reverted."""
 

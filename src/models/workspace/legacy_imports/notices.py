@@ -67,7 +67,8 @@ async def notify_owners(
             kind=NotificationKind.LEGACY_IMPORT,
             title=about(f"“{entry.source_name}” was imported"),
             run_id=run.id,
-            data=_data(run, status),
+            # They have their workspace; the page of the import is for administrators.
+            data={**_data(run, status), "workspaceId": str(place)},
             key=f"legacy_import/{entry.id}",
         )
         owners = await members_with(work, place, Role.OWNER)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from sqlalchemy import select
 
 from models.core.base import Id
+from models.core.page_addresses import legacy_import_page
 from models.core.pagination import PageRequest
 from models.workspace.legacy_imports.rules import (
     HIDDEN_WINDOW,
@@ -18,7 +19,6 @@ from models.workspace.legacy_imports.rules import (
     LifecycleState,
     Outcome,
     RollbackState,
-    run_url,
 )
 from models.workspace.legacy_imports.shapes import (
     ImportWorkspaceEntry,
@@ -158,7 +158,7 @@ def _shown(
             "selected_workspace_count": sum(row.selected for row in rows),
             "target_counts": dict(counts),
             "rollback_until": until if any(map(holds_data, rows)) else None,
-            "page_url": run_url(run.id),
+            "page_url": legacy_import_page(run.id),
             "temporal_workflow_id": Family.LEGACY_IMPORT.workflow_id(run.id, run.execution),
             "workspaces": [_shown_entry(run, row, now) for row in rows],
         }

@@ -268,8 +268,3 @@ def _verdict(entries: Sequence[Entry]) -> LegacyImportStatus:
 def is_within_tolerance(rows: int, equal: int) -> bool:
     """True when so many of the sampled rows are as in the bundle that an import counts as whole."""
     return equal * 100 >= rows * 99
-
-
-def run_url(run_id: UUID) -> str:
-    """The page of a run, on the host that serves the API."""
-    return f"/legacy-imports/{run_id}"

@@ -1,0 +1,1 @@
+"""The page on which a link of a mail decides an approval."""

@@ -1,0 +1,28 @@
+"""Addresses of the pages that show something to people."""
+
+from uuid import UUID
+
+
+def run_page(run_id: UUID) -> str:
+    """The page of an automation run, on the host that serves the API."""
+    return f"/runs/{run_id}"
+
+
+def source_run_page(run_id: UUID) -> str:
+    """The page of a refresh or an import."""
+    return f"/data-source-runs/{run_id}"
+
+
+def legacy_import_page(run_id: UUID) -> str:
+    """The page of a legacy import."""
+    return f"/legacy-imports/{run_id}"
+
+
+def workspace_page(workspace_id: UUID) -> str:
+    """The first page of a workspace."""
+    return f"/workspaces/{workspace_id}"
+
+
+def absolute(public_url: str | None, path: str) -> str:
+    """The address that works from elsewhere; just the path where nobody told the public URL."""
+    return f"{public_url or ''}{path}"
