@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 
 import httpx2
 
@@ -27,21 +28,23 @@ async def console(platform: Platform) -> list[Figure]:
     started = time.monotonic()
     await past.grow(ROWS)
     say(f"  {ROWS:,} rows of each table, after {time.monotonic() - started:.0f} s")
-    async with await _session(platform) as browser:
+    async with _session(platform) as browser:
         figures = []
         for name, path in _pages(platform, automation_id, past).items():
             figures += await _measured(browser, name, path)
         return figures
 
 
-async def _session(platform: Platform) -> httpx2.AsyncClient:
+@asynccontextmanager
+async def _session(platform: Platform) -> AsyncIterator[httpx2.AsyncClient]:
     """A browser that has used the link of the platform's start."""
     base = platform.connection["baseUrl"]
-    browser = httpx2.AsyncClient(base_url=base, headers=_HTML, trust_env=False, timeout=60)
-    link = platform.connection["signInUrl"]
-    answer = await browser.post(link)
-    assert answer.status_code == 303, answer.text
-    return browser
+    async with httpx2.AsyncClient(
+        base_url=base, headers=_HTML, trust_env=False, timeout=60
+    ) as browser:
+        answer = await browser.post(platform.connection["signInUrl"])
+        assert answer.status_code == 303, answer.text
+        yield browser
 
 
 def _pages(platform: Platform, automation_id: str, past: LongHistory) -> Mapping[str, str]:

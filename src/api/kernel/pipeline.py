@@ -34,7 +34,7 @@ from api.kernel.body import (
     is_json,
     read_body,
 )
-from api.kernel.browsers import CookieToken, check_origin, check_token, read_form
+from api.kernel.browsers import CookieToken, check_origin, check_token, is_safe, read_form
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
@@ -141,7 +141,7 @@ class _Pipeline:
         raw = access.raw or access.page
         # Read before the transaction opens: a slow client must not hold a connection.
         self.body = await read_body(request.scope, request.receive, limit, raw=raw)
-        if access.page and not self.operation.reads:
+        if access.page and not is_safe(request.scope):
             self._read_form()
         return await self._after_body()
 

@@ -36,7 +36,13 @@ router = Router(tags=["console"], refuse=refuse)
 
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")
-_READ = Access(scopes=[Scope.DATABASES_READ, Scope.RECORDS_READ], resource="database", heavy=True)
+_READ = Access(
+    scopes=[Scope.DATABASES_READ, Scope.RECORDS_READ],
+    resource="database",
+    heavy=True,
+    # A query without an index asks for one.
+    writes=True,
+)
 _CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True)
 _TEMPLATES: Mapping[ViewKind, str] = {
     ViewKind.BOARD: "board.html",
