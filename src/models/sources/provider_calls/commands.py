@@ -31,7 +31,7 @@ from models.sources.provider_calls.shapes import (
 )
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, InvalidError, UpstreamError
+from runtime.errors import InProgressError, InvalidError, NotFoundError, UpstreamError
 from runtime.families import Family
 
 MAX_LIMIT = 100
@@ -128,6 +128,21 @@ async def test_outcome(
         return None
     checked = datetime.fromisoformat(found["checkedAt"])
     return ConnectionTest(ok=found["ok"], message=found.get("message"), checked_at=checked)
+
+
+async def asked_by(
+    work: UnitOfWork, actor: Actor, connection_id: Id, call_id: Id, kind: CallKind
+) -> JsonObject:
+    """The question of a call that the actor has made through a connection.
+
+    Raises NotFoundError for the call of anybody else.
+    """
+    found = await find_job(work, actor.workspace_id, Family.PROVIDER_CALL, call_id)
+    own = found.actor_user_id == actor.user_id and found.subject_id == connection_id
+    if not own or found.input["kind"] != kind.value:
+        raise NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
+    question: JsonObject = found.input["question"]
+    return question
 
 
 async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:

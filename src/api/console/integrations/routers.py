@@ -1,0 +1,8 @@
+"""The routers of this family of pages."""
+
+from collections.abc import Sequence
+
+from api.console.integrations import connecting, routes
+from api.kernel.routing import Router
+
+ROUTERS: Sequence[Router] = (routes.router, connecting.router)
