@@ -1,5 +1,6 @@
 """Pages of integrations: connected by a form, tested, shared, removed."""
 
+import json
 import re
 from typing import Any
 
@@ -154,3 +155,62 @@ async def test_others_see_what_their_role_and_the_maker_allow(
         assert (await stranger.get(shared)).status_code == 404
         assert (await stranger.get(page_of(space))).status_code == 404
         assert (await stranger.send_form(f"{shared}/delete")).status_code == 404
+
+
+RESOURCE = json.dumps(
+    {
+        "externalType": "document",
+        "externalId": "welcome",
+        "name": HOSTILE,
+        "surfaceKind": "document",
+        "capabilities": ["read", "mount", "import"],
+    }
+)
+
+
+async def test_browsing_leads_to_where_the_answer_will_stand(
+    app: FastAPI, space: Space, owner: Visitor
+) -> None:
+    path = await connected(owner, space, shared="on")
+    asked = await owner.send_form(f"{path}/browse", path, None, parent=HOSTILE)
+    assert asked.status_code == 303
+    waiting = await owner.get(asked.headers["location"])
+    assert "asking the provider" in waiting.text
+    assert 'hx-trigger="every 1s"' in waiting.text
+    assert HOSTILE not in waiting.text
+    viewer, _ = await space.member(Role.VIEWER)
+    async with await signed_in(app, space, viewer) as reader:
+        theirs = await reader.get(asked.headers["location"])
+        assert (theirs.status_code, "not asked for lately" in theirs.text) == (200, True)
+        assert "every 1s" not in theirs.text
+
+
+async def test_a_resource_is_read_mounted_and_imported_by_forms(
+    app: FastAPI, space: Space, owner: Visitor
+) -> None:
+    path = await connected(owner, space, shared="on")
+    viewer, _ = await space.member(Role.VIEWER)
+    async with await signed_in(app, space, viewer) as reader:
+        for action in ("read", "mount", "import"):
+            answer = await owner.send_form(f"{path}/{action}", path, None, resource=RESOURCE)
+            assert answer.status_code == 303, answer.text
+            shown = await owner.get(answer.headers["location"])
+            assert "asking the provider" in shown.text
+            assert HOSTILE not in shown.text
+            theirs = await reader.get(answer.headers["location"])
+            assert "asking the provider" not in theirs.text
+            for wrong in ("{", "[]", '{"name": "x"}'):
+                refused = await owner.send_form(f"{path}/{action}", path, None, resource=wrong)
+                assert refused.status_code == 400
+        for action in ("mount", "import"):
+            refused = await reader.send_form(f"{path}/{action}", path, None, resource=RESOURCE)
+            assert refused.status_code == 403
+
+
+async def test_a_connection_to_a_database_is_not_browsed(space: Space, owner: Visitor) -> None:
+    fields = {"config.host": "db.example.com", "config.database": "shop", "config.user": "reader"}
+    path = await connected(
+        owner, space, provider="postgresql", **fields, **{"secret.password": "x"}
+    )
+    assert "/browse" not in (await owner.get(path)).text
+    assert "PostgreSQL cannot be browsed" in (await owner.get(f"{path}/browse")).text

@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 
-from api.console.integrations import connecting, routes
+from api.console.integrations import bringing, browsing, connecting, routes
 from api.kernel.routing import Router
 
-ROUTERS: Sequence[Router] = (routes.router, connecting.router)
+ROUTERS: Sequence[Router] = (
+    routes.router,
+    connecting.router,
+    browsing.router,
+    bringing.router,
+)

@@ -64,6 +64,14 @@ _VERBS: Mapping[Capability, str] = {
 }
 
 
+async def known_page(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
+) -> BrowsedResources | None:
+    """The page from the mirror, if it is there. Raises what `accept_browse` raises."""
+    connection, question = await _browse_question(work, actor, keys, body)
+    return await _mirrored_page(work, actor, keys, connection, question, body)
+
+
 async def accept_browse(
     work: UnitOfWork, actor: Actor, keys: KeyRing, call_id: Id, body: BrowseConnection
 ) -> BrowsedResources | None:
@@ -71,17 +79,34 @@ async def accept_browse(
 
     Raises what `usable_connection` raises, and ValidationError for a cursor of another listing.
     """
+    connection, question = await _browse_question(work, actor, keys, body)
+    known = await _mirrored_page(work, actor, keys, connection, question, body)
+    if known is None:
+        await _accept(work, actor, call_id, CallKind.BROWSE, connection, question)
+    return known
+
+
+async def _browse_question(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
+) -> tuple[ConnectionDetail, JsonObject]:
     needed = [Capability.BROWSE, *([Capability.SEARCH] if body.query is not None else [])]
     connection = await usable_connection(work, actor, body.connection_id, *needed)
     listing = _listing(body)
     cursor = unwrapped(keys, actor, listing, body.cursor)
-    question = {**listing, "limit": min(body.limit, MAX_LIMIT), "cursor": cursor}
+    return connection, {**listing, "limit": min(body.limit, MAX_LIMIT), "cursor": cursor}
+
+
+async def _mirrored_page(
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    connection: ConnectionDetail,
+    question: JsonObject,
+    body: BrowseConnection,
+) -> BrowsedResources | None:
     digest = question_digest(connection, CallKind.BROWSE, question)
     known = await mirrored(work, connection, actor.user_id, digest)
-    if known is not None:
-        return _page(keys, actor, body, known)
-    await _accept(work, actor, call_id, CallKind.BROWSE, connection, question)
-    return None
+    return None if known is None else _page(keys, actor, body, known)
 
 
 async def browse_outcome(
