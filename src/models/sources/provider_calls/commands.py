@@ -4,7 +4,7 @@ Every call is a job that a worker executes within seconds; the API only waits fo
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete
@@ -12,6 +12,7 @@ from sqlalchemy import delete
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.queries import JOB, find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.connections.features import require_feature
@@ -35,6 +36,8 @@ from runtime.errors import InProgressError, InvalidError, NotFoundError, Upstrea
 from runtime.families import Family
 
 MAX_LIMIT = 100
+OUTCOME_LIFETIME = timedelta(hours=1)
+"""The time for which a page can be read again that shows what a provider answered."""
 
 
 async def usable_connection(
@@ -179,6 +182,11 @@ async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:
             JOB.status.not_in([status.value for status in OPEN_JOB]),
         )
     )
+
+
+async def purge_calls(work: UnitOfWork) -> int:
+    """Remove a batch of calls that ended an hour ago. Gives how many rows were removed."""
+    return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
 
 
 def reference(resource: ProviderResource) -> JsonObject:
