@@ -63,7 +63,7 @@ async def test_a_person_looks_through_a_provider_and_brings_things_in(
     await page.until("document.querySelector('#live tbody tr') !== null")
     await shown(page, screens, "browse")
     await page.click("#live .as-link")
-    await page.until("document.querySelector('h1').innerText === 'handbook'")
+    await page.until("document.querySelector('h1')?.innerText === 'handbook'")
     await page.until("document.querySelector('#live form[action$=\"/read\"]') !== null")
     await page.click("#live form[action$='/read'] button")
     await page.until("document.querySelector('#live .content-text') !== null")
@@ -86,3 +86,14 @@ async def test_everything_works_without_scripts(page: Page, server: Server, pers
     await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
     await page.click("form[action$='/browse'] button")
     await page.until("document.querySelector('#live tbody tr') !== null")
+
+
+async def test_the_code_of_a_provider_does_not_stay_in_the_address(
+    page: Page, server: Server, person: Person, screens: Path
+) -> None:
+    await sign_in(page, server, person.space)
+    back = f"{server.url}/integrations/oauth/callback"
+    await page.open(f"{back}?state={person.space.id}.x&code=canary-code")
+    await page.until("location.search === ''")
+    assert await page.evaluate("document.querySelector('[name=code]').value") == "canary-code"
+    await shown(page, screens, "returned")

@@ -56,8 +56,10 @@ async def test_a_connection_is_made_shared_and_removed(space: Space, owner: Visi
     shown = await owner.get(path)
     assert (HOSTILE in shown.text, "seen by its maker" in shown.text) == (False, True)
     assert "&lt;img" in shown.text
-    assert "[&#34;a&#34;, &#34;b&#34;]" in shown.text
-    assert (await owner.send_form(f"{path}/share", path, None, shared="true")).status_code == 303
+    assert "<dd>a, b</dd>" in shown.text
+    assert (
+        await owner.send_form(f"{path}/share", path, None, audience="everybody")
+    ).status_code == 303
     assert "seen by everybody" in (await owner.get(path)).text
     listed = (await owner.get(page_of(space))).text
     assert path in listed
@@ -214,3 +216,38 @@ async def test_a_connection_to_a_database_is_not_browsed(space: Space, owner: Vi
     )
     assert "/browse" not in (await owner.get(path)).text
     assert "PostgreSQL cannot be browsed" in (await owner.get(f"{path}/browse")).text
+
+
+async def test_a_way_to_a_provider_is_offered_where_the_platform_is_registered(
+    space: Space, owner: Visitor
+) -> None:
+    start = page_of(space, "oauth", "start")
+    form = (await owner.get(page_of(space, "new?provider=github"))).text
+    assert start in form
+    assert start not in (await owner.get(page_of(space, "new?provider=notion"))).text
+    fields = {"provider": "github", "label": HOSTILE}
+    answer = await owner.send_form(start, page_of(space), None, **fields)
+    assert answer.status_code == 200
+    assert 'href="https://github.com/login/oauth/authorize?' in answer.text
+    refused = await owner.send_form(start, page_of(space), None, provider="notion", label="Ours")
+    assert (refused.status_code, "Nobody can sign in" in refused.text) == (422, True)
+
+
+async def test_who_comes_back_without_a_session_is_asked_for_a_key(
+    space: Space, owner: Visitor, nobody: Visitor
+) -> None:
+    back = f"/integrations/oauth/callback?state={space.id}.x&code={CANARY}&scope=a+b"
+    assert "authorized.js" in (await nobody.get(back)).text
+    page = await owner.get(back)
+    assert page_of(space, "oauth", "callback") in page.text
+    assert f'name="code" value="{CANARY}"' in page.text
+    for wrong in ("state=x&code=y", f"state={space.id}.x&error=access_denied", ""):
+        answer = await owner.get(f"/integrations/oauth/callback?{wrong}")
+        assert (answer.status_code, "Not connected" in answer.text) == (200, True)
+    hostile = await owner.get(
+        "/integrations/oauth/callback", params={"state": f"{space.id}.{HOSTILE}", "code": HOSTILE}
+    )
+    assert HOSTILE not in hostile.text
+    foreign_state = {"state": f"{space.id}.x", "code": CANARY}
+    finish = page_of(space, "oauth", "callback")
+    assert (await owner.send_form(finish, page_of(space), None, **foreign_state)).status_code == 404

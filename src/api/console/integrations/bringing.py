@@ -54,8 +54,8 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
     """Mount a resource, and lead to its item, or to where it will stand."""
     recursive = body.recursive is not None
     fields = body.named(request.ids["connectionId"], recursive=recursive)
-    wanted = body_of(MountResource, fields)
-    known = await accept_mount(request.work, request.actor, request.new_id, wanted)
+    content = body_of(MountResource, fields)
+    known = await accept_mount(request.work, request.actor, request.new_id, content)
     if known is not None:
         return see_other(f"/workspaces/{request.workspace_id}/items?parent={known.item.id}")
     return see_other(f"{_path(request)}/mounts/{request.new_id}")
@@ -64,8 +64,8 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
 @router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS, documented=False)
 async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a resource, and lead to where the outcome will stand."""
-    wanted = body_of(ImportResource, body.named(request.ids["connectionId"]))
-    await accept_import_resource(request.work, request.actor, request.new_id, wanted)
+    content = body_of(ImportResource, body.named(request.ids["connectionId"]))
+    await accept_import_resource(request.work, request.actor, request.new_id, content)
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
 

@@ -78,13 +78,13 @@ async def get_listing(
     call: QueryId | None = None,
 ) -> Response:
     """Look through what is known below a resource, or wait for a worker that asks for it."""
-    wanted = _wanted(request, Level(parent=parent, q=q, cursor=cursor))
+    question = _question(request, Level(parent=parent, q=q, cursor=cursor))
     if call is not None:
-        outcome = await outcome_of(_browsed(request, wanted, call))
+        outcome = await outcome_of(_browsed(request, question, call))
         if not isinstance(outcome.refusal, NotFoundError):
-            return await _listing(request, wanted, outcome, call)
-    known = await known_page(request.work, request.actor, request.services.keys, wanted)
-    return await _listing(request, wanted, Outcome(known), None)
+            return await _listing(request, question, outcome, call)
+    known = await known_page(request.work, request.actor, request.services.keys, question)
+    return await _listing(request, question, Outcome(known), None)
 
 
 @router.post(
@@ -95,8 +95,8 @@ async def get_listing(
 )
 async def browse_by_form(request: ApiRequest, body: Level) -> Response:
     """Have a worker ask for what is below a resource, at the top, or has a name."""
-    wanted, keys, call_id = _wanted(request, body), request.services.keys, request.new_id
-    known = await accept_browse(request.work, request.actor, keys, call_id, wanted)
+    question, keys, call_id = _question(request, body), request.services.keys, request.new_id
+    known = await accept_browse(request.work, request.actor, keys, call_id, question)
     call = call_id if known is None else None
     place = {"parent": body.parent, "q": body.q, "cursor": body.cursor}
     return see_other(queried(request.url.path, **place, call=call))
@@ -111,8 +111,8 @@ async def browse_by_form(request: ApiRequest, body: Level) -> Response:
 async def read_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Have a worker read a resource, and lead to where its content will stand."""
     connection_id = request.ids["connectionId"]
-    wanted = body_of(NamedResource, body.named(connection_id))
-    await accept_read(request.work, request.actor, request.new_id, wanted)
+    resource = body_of(NamedResource, body.named(connection_id))
+    await accept_read(request.work, request.actor, request.new_id, resource)
     return see_other(f"{_path(request)}/reads/{request.new_id}")
 
 
@@ -141,7 +141,7 @@ async def get_content(request: ApiRequest) -> Response:
     )
 
 
-def _wanted(request: ApiRequest, level: Level) -> BrowseConnection:
+def _question(request: ApiRequest, level: Level) -> BrowseConnection:
     """The body of the operation that a level stands for. Raises ValidationError."""
     fields = {
         "connectionId": str(request.ids["connectionId"]),
@@ -154,23 +154,23 @@ def _wanted(request: ApiRequest, level: Level) -> BrowseConnection:
 
 
 async def _browsed(
-    request: ApiRequest, wanted: BrowseConnection, call_id: Id
+    request: ApiRequest, question: BrowseConnection, call_id: Id
 ) -> BrowsedResources | None:
     work, actor, keys = request.work, request.actor, request.services.keys
-    await asked_by(work, actor, wanted.connection_id, call_id, CallKind.BROWSE)
-    return await browse_outcome(work, actor, keys, call_id, wanted, last=False)
+    await asked_by(work, actor, question.connection_id, call_id, CallKind.BROWSE)
+    return await browse_outcome(work, actor, keys, call_id, question, last=False)
 
 
 async def _listing(
     request: ApiRequest,
-    wanted: BrowseConnection,
+    question: BrowseConnection,
     outcome: Outcome[BrowsedResources],
     call: Id | None,
 ) -> Response:
-    connection = await get_connection(request.work, request.actor, wanted.connection_id)
+    connection = await get_connection(request.work, request.actor, question.connection_id)
     shell = await shell_of(request)
-    level = {"parent": wanted.parent_external_id, "q": wanted.query}
-    found = outcome.value
+    level = {"parent": question.parent_external_id, "q": question.query}
+    answer = outcome.value
     return page(
         request,
         "browse.html",
@@ -178,18 +178,18 @@ async def _listing(
         connection=connection,
         searches=Capability.SEARCH in PROVIDERS[connection.provider].capabilities,
         level=level,
-        cursor=wanted.cursor,
-        following=None if found is None else found.cursor,
+        cursor=question.cursor,
+        following=None if answer is None else answer.cursor,
         outcome=outcome,
         waits=call is not None and outcome.waits,
-        resources=[(one, json.dumps(one)) for one in (found.resources if found else [])],
-        live=queried(request.url.path, **level, cursor=wanted.cursor, call=call),
-        call=_call(request, shell, wanted),
+        resources=[(one, json.dumps(one)) for one in (answer.resources if answer else [])],
+        live=queried(request.url.path, **level, cursor=question.cursor, call=call),
+        call=_call(request, shell, question),
     )
 
 
-def _call(request: ApiRequest, shell: Shell, wanted: BrowseConnection) -> str:
-    body = wanted.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
+def _call(request: ApiRequest, shell: Shell, question: BrowseConnection) -> str:
+    body = question.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor"})
     path = RESOURCES.replace("{workspaceId}", str(request.workspace_id))
     return curl(shell.base, "POST", f"{path}/browse", json.dumps(body))
 

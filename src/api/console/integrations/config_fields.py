@@ -37,12 +37,20 @@ class ConfigField:
 def config_fields(provider: ProviderName) -> Sequence[ConfigField]:
     """The fields for the config of a connection to a provider."""
     schema = PROVIDERS[provider].config.model_json_schema(by_alias=True)
-    example: JsonObject = next(iter(schema.get("examples", [])), {})
+    example = config_example(provider)
     needed = schema.get("required", [])
     return [
         _field(key, _present(part), key in needed, example.get(key))
         for key, part in schema.get("properties", {}).items()
     ]
+
+
+@cache
+def config_example(provider: ProviderName) -> JsonObject:
+    """A config of a connection to a provider, as its documentation shows it."""
+    schema = PROVIDERS[provider].config.model_json_schema(by_alias=True)
+    example: JsonObject = next(iter(schema.get("examples", [])), {})
+    return example
 
 
 def config_of(provider: ProviderName, texts: Mapping[str, str]) -> JsonObject:

@@ -1,6 +1,7 @@
 """A new connection: the form that its provider needs, and signing in at the provider."""
 
 import json
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
@@ -9,6 +10,7 @@ from api.console.integrations.calls import outcome_of
 from api.console.integrations.config_fields import (
     PREFIX,
     SECRET,
+    config_example,
     config_fields,
     config_of,
     credentials_of,
@@ -20,6 +22,7 @@ from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import Access, ApiRequest, Router
+from api.pages.assets import shell as page_of_script
 from api.routers.sources import authorizations
 from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
 from models.core.access.rules import Scope
@@ -30,14 +33,26 @@ from models.sources.authorizations.commands import (
     start_authorization,
 )
 from models.sources.authorizations.outcomes import exchange_outcome
-from models.sources.authorizations.rules import oauth_client
+from models.sources.authorizations.rules import CALLBACK, oauth_client
 from models.sources.authorizations.shapes import FinishAuthorization, StartAuthorization
 from models.sources.connections.commands import create_connection
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.connections.shapes import ConnectionDetail, CreateConnection
-from runtime.errors import ConflictError, PlatformError, UnsupportedError
+from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
+from runtime.ids import parse_id
+
+
+def _refuse_return(request: ApiRequest, refusal: PlatformError) -> Response:
+    """The page that takes a key, for who comes back without a session; else as all pages."""
+    return (
+        page_of_script("authorized")
+        if type(refusal) is UnauthorizedError
+        else refuse(request, refusal)
+    )
+
 
 router = Router(tags=["console"], refuse=refuse)
+returning = Router(tags=["console"], refuse=_refuse_return)
 
 _ALL = CONNECTIONS.removeprefix("/v1")
 _FORM = paged(Access(scopes=[Scope.INTEGRATIONS_WRITE]))
@@ -49,7 +64,7 @@ class SignIn(Form):
 
     provider: ProviderName
     label: str | None = None
-    shared: str | None = None
+    audience: str | None = None
 
 
 class Returned(Form):
@@ -79,8 +94,8 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
     }
 
     async def create() -> ConnectionDetail:
-        wanted = read_as(CreateConnection, fields)
-        return await create_connection(request.work, request.actor, request.services.keys, wanted)
+        content = read_as(CreateConnection, fields)
+        return await create_connection(request.work, request.actor, request.services.keys, content)
 
     outcome = await attempt(request, create)
     if isinstance(outcome, PlatformError):
@@ -96,24 +111,39 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
 )
 async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
     """Show the way to a provider, where a person signs in and agrees."""
-    fields = {"provider": body.provider, "label": body.label, "shared": body.shared is not None}
-    wanted = body_of(StartAuthorization, fields)
+    fields = {"provider": body.provider, "label": body.label, "shared": body.audience is not None}
+    content = body_of(StartAuthorization, fields)
     services = request.services
     platform = Registered(services.settings.providers, services.settings.public_url)
     started = await start_authorization(
-        request.work, request.actor, services.keys, platform, wanted
+        request.work, request.actor, services.keys, platform, content
     )
-    shell = await shell_of(request)
-    provider = PROVIDERS[body.provider]
-    return page(request, "provider_sign_in.html", shell, started=started, provider=provider)
+    frame, provider = await shell_of(request), PROVIDERS[body.provider]
+    return page(request, "provider_sign_in.html", frame, started=started, provider=provider)
+
+
+# Providers add parameters of their own.
+@returning.get(CALLBACK, access=Access(credential="browser", page=True, raw=True), documented=False)
+async def get_returned(request: ApiRequest) -> Response:
+    """Show whoever comes back from a provider the button that finishes."""
+    query = dict(parse_qsl(request.url.query))
+    state, code = query.get("state", ""), query.get("code")
+    return page(
+        request,
+        "returned.html",
+        await shell_of(request),
+        workspace_id=parse_id(state.partition(".")[0]),
+        state=state,
+        code=code,
+    )
 
 
 @router.post(f"{_OAUTH}/callback", access=paged(authorizations.WRITE), documented=False)
 async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
     """Have the code of a provider exchanged, and lead to where the outcome will stand."""
-    wanted = body_of(FinishAuthorization, {"state": body.state, "code": body.code})
+    content = body_of(FinishAuthorization, {"state": body.state, "code": body.code})
     keys, job_id = request.services.keys, request.new_id
-    await accept_return(request.work, request.actor, keys, job_id, wanted)
+    await accept_return(request.work, request.actor, keys, job_id, content)
     return see_other(f"{_path(request)}/exchanges/{job_id}")
 
 
@@ -135,13 +165,10 @@ async def get_exchange(request: ApiRequest) -> Response:
 async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Response:
     provider, settings = PROVIDERS[name], request.services.settings
     shell = await shell_of(request)
-    sample = provider.config.model_config.get("json_schema_extra") or {}
-    examples = sample.get("examples") if isinstance(sample, dict) else None
-    config = examples[0] if isinstance(examples, list) and examples else {}
     body = {
         "provider": name,
         "label": provider.label,
-        "config": config,
+        "config": config_example(name),
         "credentials": dict.fromkeys(provider.credentials, "…"),
         "shared": False,
     }

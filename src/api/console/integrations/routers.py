@@ -8,6 +8,7 @@ from api.kernel.routing import Router
 ROUTERS: Sequence[Router] = (
     routes.router,
     connecting.router,
+    connecting.returning,
     browsing.router,
     bringing.router,
 )

@@ -37,7 +37,7 @@ _SWITCH = Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idem
 class Share(Form):
     """The people who are to see a connection: all who read integrations, or its maker."""
 
-    shared: Literal["true", "false"]
+    audience: Literal["everybody", "maker"]
 
 
 class Switch(Form):
@@ -115,7 +115,7 @@ async def test_by_form(request: ApiRequest) -> Response:
 @router.post(f"{ONE}/share", access=paged(WRITE), documented=False)
 async def share(request: ApiRequest, body: Share) -> Response:
     """Let others use a connection, or keep it to its maker."""
-    change = body_of(UpdateConnection, {"shared": body.shared == "true"})
+    change = body_of(UpdateConnection, {"shared": body.audience == "everybody"})
     keys, connection_id = request.services.keys, _id(request)
     await commands.update_connection(request.work, request.actor, keys, connection_id, change)
     return see_other(_path(request, connection_id))
@@ -131,8 +131,8 @@ async def delete(request: ApiRequest) -> Response:
 @router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH), documented=False)
 async def switch(request: ApiRequest, body: Switch) -> Response:
     """Switch a provider on or off for the workspace."""
-    wanted, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]
-    await features.switch_provider(request.work, request.actor, name, wanted)
+    content, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]
+    await features.switch_provider(request.work, request.actor, name, content)
     return see_other(_path(request))
 
 
@@ -152,4 +152,6 @@ def _path(request: ApiRequest, connection_id: Id | None = None) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
