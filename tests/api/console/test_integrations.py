@@ -8,8 +8,11 @@ import pytest
 from fastapi import FastAPI
 
 from api.console.integrations.config_fields import config_fields, config_of
+from api.routers import ROUTERS
 from models.core.access.rules import Role
+from models.sources.authorizations.rules import CALLBACK
 from models.sources.connections.providers import PROVIDERS, ProviderName
+from runtime.ids import new_id
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -251,3 +254,30 @@ async def test_who_comes_back_without_a_session_is_asked_for_a_key(
     foreign_state = {"state": f"{space.id}.x", "code": CANARY}
     finish = page_of(space, "oauth", "callback")
     assert (await owner.send_form(finish, page_of(space), None, **foreign_state)).status_code == 404
+
+
+ROUTES = [
+    route
+    for router in ROUTERS
+    for route in router.routes
+    if route.operation.endpoint.__module__.startswith("api.console.integrations.")
+]
+FORMS = [route for route in ROUTES if route.operation.method == "POST"]
+
+
+def test_every_route_is_a_page_for_a_session() -> None:
+    for route in ROUTES:
+        access = route.operation.access
+        assert (access.page, access.credential, route.is_documented) == (True, "browser", False)
+        assert access.idempotent == (route.operation.method == "POST"), route.path
+        assert access.scopes or route.path == CALLBACK, route.path
+
+
+@pytest.mark.parametrize("route", FORMS, ids=lambda route: route.operation.name)
+async def test_a_form_of_another_site_is_refused(route: Any, owner: Visitor, space: Space) -> None:
+    names = {"workspaceId": str(space.id), "connectionId": str(new_id()), "provider": "demo"}
+    path = route.path.format(**names)
+    fields = {"csrfToken": await owner.token(page_of(space))}
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert (await owner.post(path, data=fields, headers=elsewhere)).status_code == 403
+    assert (await owner.post(path, data={"csrfToken": "x"})).status_code == 403
