@@ -10,6 +10,7 @@ from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
 from api.console.imports import routes as console_imports
 from api.console.incoming import routes as console_incoming
+from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
 from api.console.items import routes as console_items
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
@@ -103,6 +104,7 @@ ROUTERS: Sequence[Router] = (
     console_editing.router,
     console_imports.router,
     console_sources.router,
+    *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,
     console_automations.router,

@@ -1,13 +1,16 @@
 """Signing in at a provider, against a real authorization server and a real OpenID provider."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from html import unescape
 from typing import Any
 
 import httpx2
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from sqlalchemy import Text, func, literal_column, select, update
 
 from activities.authorizations.token_endpoint import TokenEndpoints
@@ -37,6 +40,7 @@ from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
+from tests.support.visitor import signed_in
 
 pytestmark = pytest.mark.takes(seconds=15)
 
@@ -392,3 +396,28 @@ async def test_the_page_takes_what_a_provider_sends(client: Client) -> None:
     answer = await client.get(path, headers={"Authorization": ""})
     assert (answer.status_code, answer.headers["content-type"][:9]) == (200, "text/html")
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.usefixtures("_registered", "engine")
+async def test_a_person_signs_in_from_the_console(
+    app: FastAPI, space: Space, provider: AuthorizationServer
+) -> None:
+    pages = f"/workspaces/{space.id}/integrations"
+    async with await signed_in(app, space) as visitor:
+        start = await visitor.send_form(f"{pages}/oauth/start", pages, None, **WANTED)
+        (way,) = re.findall(r'rel="noreferrer" href="([^"]+)"', start.text)
+        returned = await provider.consent(unescape(way))
+        back = await visitor.get("/integrations/oauth/callback", params=returned)
+        assert returned["state"] in back.text
+        finish = await visitor.send_form(f"{pages}/oauth/callback", pages, None, **returned)
+        assert finish.status_code == 303, finish.text
+        waiting = finish.headers["location"]
+
+        async def is_there() -> bool:
+            return (await visitor.get(waiting)).status_code == 303
+
+        await eventually(is_there, what="the connection")
+        connection_page = await visitor.get(waiting, follow_redirects=True)
+        assert WANTED["label"] in connection_page.text
+        again = await visitor.send_form(f"{pages}/oauth/callback", pages, None, **returned)
+        assert again.status_code == 404

@@ -3,6 +3,9 @@
 const root = document.documentElement;
 root.classList.add("script");
 
+// A code of a provider must not stay in the history of the browser.
+if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
+
 /** Times in the reader's zone: short where they stand, exact on hover. */
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });

@@ -28,6 +28,7 @@ _PAGES: Sequence[tuple[str, str, Scope | None]] = (
     ("Import a spreadsheet", "import", Scope.DATABASES_WRITE),
     ("Data sources", "data-sources", Scope.DATA_SOURCES_READ),
     ("New data source", "data-sources/new", Scope.DATA_SOURCES_WRITE),
+    ("Integrations", "integrations", Scope.INTEGRATIONS_READ),
     ("Runs", "runs", Scope.AUTOMATIONS_READ),
     ("Failed runs", "runs?status=failed", Scope.AUTOMATIONS_READ),
     ("Waiting runs", "runs?status=waiting", Scope.AUTOMATIONS_READ),

@@ -4,7 +4,7 @@ Every call is a job that a worker executes within seconds; the API only waits fo
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete
@@ -12,6 +12,7 @@ from sqlalchemy import delete
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.queries import JOB, find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.connections.features import require_feature
@@ -31,10 +32,12 @@ from models.sources.provider_calls.shapes import (
 )
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, InvalidError, UpstreamError
+from runtime.errors import InProgressError, InvalidError, NotFoundError, UpstreamError
 from runtime.families import Family
 
 MAX_LIMIT = 100
+OUTCOME_LIFETIME = timedelta(hours=1)
+"""The time for which a page can be read again that shows what a provider answered."""
 
 
 async def usable_connection(
@@ -64,6 +67,14 @@ _VERBS: Mapping[Capability, str] = {
 }
 
 
+async def known_page(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
+) -> BrowsedResources | None:
+    """The page from the mirror, if it is there. Raises what `accept_browse` raises."""
+    connection, question = await _browse_question(work, actor, keys, body)
+    return await _mirrored_page(work, actor, keys, connection, question, body)
+
+
 async def accept_browse(
     work: UnitOfWork, actor: Actor, keys: KeyRing, call_id: Id, body: BrowseConnection
 ) -> BrowsedResources | None:
@@ -71,17 +82,34 @@ async def accept_browse(
 
     Raises what `usable_connection` raises, and ValidationError for a cursor of another listing.
     """
+    connection, question = await _browse_question(work, actor, keys, body)
+    known = await _mirrored_page(work, actor, keys, connection, question, body)
+    if known is None:
+        await _accept(work, actor, call_id, CallKind.BROWSE, connection, question)
+    return known
+
+
+async def _browse_question(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: BrowseConnection
+) -> tuple[ConnectionDetail, JsonObject]:
     needed = [Capability.BROWSE, *([Capability.SEARCH] if body.query is not None else [])]
     connection = await usable_connection(work, actor, body.connection_id, *needed)
     listing = _listing(body)
     cursor = unwrapped(keys, actor, listing, body.cursor)
-    question = {**listing, "limit": min(body.limit, MAX_LIMIT), "cursor": cursor}
+    return connection, {**listing, "limit": min(body.limit, MAX_LIMIT), "cursor": cursor}
+
+
+async def _mirrored_page(
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    connection: ConnectionDetail,
+    question: JsonObject,
+    body: BrowseConnection,
+) -> BrowsedResources | None:
     digest = question_digest(connection, CallKind.BROWSE, question)
     known = await mirrored(work, connection, actor.user_id, digest)
-    if known is not None:
-        return _page(keys, actor, body, known)
-    await _accept(work, actor, call_id, CallKind.BROWSE, connection, question)
-    return None
+    return None if known is None else _page(keys, actor, body, known)
 
 
 async def browse_outcome(
@@ -130,6 +158,21 @@ async def test_outcome(
     return ConnectionTest(ok=found["ok"], message=found.get("message"), checked_at=checked)
 
 
+async def asked_by(
+    work: UnitOfWork, actor: Actor, connection_id: Id, call_id: Id, kind: CallKind
+) -> JsonObject:
+    """The question of a call that the actor has made through a connection.
+
+    Raises NotFoundError for the call of anybody else.
+    """
+    found = await find_job(work, actor.workspace_id, Family.PROVIDER_CALL, call_id)
+    own = found.actor_user_id == actor.user_id and found.subject_id == connection_id
+    if not own or found.input["kind"] != kind.value:
+        raise NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
+    question: JsonObject = found.input["question"]
+    return question
+
+
 async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:
     """Remove what a call found."""
     await work.execute(
@@ -139,6 +182,11 @@ async def forget_call(work: UnitOfWork, actor: Actor, call_id: Id) -> None:
             JOB.status.not_in([status.value for status in OPEN_JOB]),
         )
     )
+
+
+async def purge_calls(work: UnitOfWork) -> int:
+    """Remove a batch of calls that ended an hour ago. Gives how many rows were removed."""
+    return await purge_jobs(work, work.now - OUTCOME_LIFETIME, family=Family.PROVIDER_CALL)
 
 
 def reference(resource: ProviderResource) -> JsonObject:

@@ -1,10 +1,12 @@
 """Jobs that ended long ago are forgotten."""
 
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from models.data.databases.tables import conversion_value
 from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.tables import job
+from models.sources.provider_calls.commands import purge_calls
+from runtime.families import Family
 from runtime.ids import new_id
 from tests.support.ageing import ago, ids_of, old_job, purged, rows_of
 from tests.support.spaces import Space
@@ -24,6 +26,16 @@ async def test_only_jobs_that_ended_long_ago_go(space: Space, foreign: Space) ->
     assert await ids_of(space, job) == kept
     assert await ids_of(foreign, job) == {theirs}
     assert await purged(space.database, purge_jobs, ago(30)) == 0
+
+
+async def test_answers_of_providers_go_after_an_hour(space: Space) -> None:
+    other, call = await old_job(space, 1), await old_job(space, 1)
+    async with space.database.transaction() as work:
+        family = {"family": Family.PROVIDER_CALL.value}
+        await work.execute(update(job).where(job.c.id == call).values(**family))
+    async with space.database.transaction() as work:
+        assert await purge_calls(work)
+    assert await ids_of(space, job) == {other}
 
 
 async def test_what_a_job_left_behind_goes_with_it_a_piece_at_a_time(space: Space) -> None:

@@ -1,0 +1,1 @@
+"""Pages of integrations: connections to providers, and what they show."""

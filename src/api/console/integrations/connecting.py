@@ -1,0 +1,201 @@
+"""A new connection: the form that its provider needs, and signing in at the provider."""
+
+import json
+from urllib.parse import parse_qsl
+
+from starlette.responses import Response
+
+from api.console.forms import Form, body_of, paged
+from api.console.integrations.calls import outcome_of
+from api.console.integrations.config_fields import (
+    PREFIX,
+    SECRET,
+    config_example,
+    config_fields,
+    config_of,
+    credentials_of,
+    words,
+)
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.kernel.routing import Access, ApiRequest, Router
+from api.pages.assets import shell as page_of_script
+from api.routers.sources import authorizations
+from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
+from models.core.access.rules import Scope
+from models.sources.authorizations.commands import (
+    Registered,
+    accept_return,
+    exchanged_by,
+    start_authorization,
+)
+from models.sources.authorizations.outcomes import exchange_outcome
+from models.sources.authorizations.rules import CALLBACK, oauth_client
+from models.sources.authorizations.shapes import FinishAuthorization, StartAuthorization
+from models.sources.connections.commands import create_connection
+from models.sources.connections.providers import PROVIDERS, ProviderName
+from models.sources.connections.shapes import ConnectionDetail, CreateConnection
+from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
+from runtime.ids import parse_id
+
+
+def _refuse_return(request: ApiRequest, refusal: PlatformError) -> Response:
+    """The page that takes a key, for who comes back without a session; else as all pages."""
+    return (
+        page_of_script("authorized")
+        if type(refusal) is UnauthorizedError
+        else refuse(request, refusal)
+    )
+
+
+router = Router(tags=["console"], refuse=refuse)
+returning = Router(tags=["console"], refuse=_refuse_return)
+
+_ALL = CONNECTIONS.removeprefix("/v1")
+_FORM = paged(Access(scopes=[Scope.INTEGRATIONS_WRITE]))
+_OAUTH = authorizations.OAUTH.removeprefix("/v1")
+
+
+class SignIn(Form):
+    """The connection that signing in at a provider is to make."""
+
+    provider: ProviderName
+    label: str | None = None
+    audience: str | None = None
+
+
+class Returned(Form):
+    """The answer with which a provider sent somebody back."""
+
+    state: str
+    code: str | None = None
+
+
+@router.get(f"{INTEGRATIONS.removeprefix('/v1')}/new", access=_FORM, documented=False)
+async def get_new_connection(request: ApiRequest, provider: ProviderName) -> Response:
+    """Fill in what a provider needs."""
+    return await _form(request, provider, BLANK)
+
+
+@router.post(_ALL, access=paged(WRITE), errors=[ConflictError], documented=False)
+async def create_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Create a connection, and lead to it; what is wrong is told beside its field."""
+    texts = body.texts
+    provider = read_as(SignIn, {"provider": texts.get("provider")}).provider
+    fields: dict[str, object] = {
+        "provider": provider,
+        "label": texts.get("label", ""),
+        "config": config_of(provider, texts),
+        "credentials": credentials_of(texts),
+        "shared": "shared" in texts,
+    }
+
+    async def create() -> ConnectionDetail:
+        content = read_as(CreateConnection, fields)
+        return await create_connection(request.work, request.actor, request.services.keys, content)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, provider, Entered(texts, outcome))
+    return see_other(f"{_path(request)}/connections/{outcome.id}")
+
+
+@router.post(
+    f"{_OAUTH}/start",
+    access=paged(authorizations.WRITE),
+    errors=[UnsupportedError],
+    documented=False,
+)
+async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
+    """Show the way to a provider, where a person signs in and agrees."""
+    fields = {"provider": body.provider, "label": body.label, "shared": body.audience is not None}
+    content = body_of(StartAuthorization, fields)
+    services = request.services
+    platform = Registered(services.settings.providers, services.settings.public_url)
+    started = await start_authorization(
+        request.work, request.actor, services.keys, platform, content
+    )
+    frame, provider = await shell_of(request), PROVIDERS[body.provider]
+    return page(request, "provider_sign_in.html", frame, started=started, provider=provider)
+
+
+# Providers add parameters of their own.
+@returning.get(CALLBACK, access=Access(credential="browser", page=True, raw=True), documented=False)
+async def get_returned(request: ApiRequest) -> Response:
+    """Show whoever comes back from a provider the button that finishes."""
+    query = dict(parse_qsl(request.url.query))
+    state, code = query.get("state", ""), query.get("code")
+    return page(
+        request,
+        "returned.html",
+        await shell_of(request),
+        workspace_id=parse_id(state.partition(".")[0]),
+        state=state,
+        code=code,
+    )
+
+
+@router.post(f"{_OAUTH}/callback", access=paged(authorizations.WRITE), documented=False)
+async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
+    """Have the code of a provider exchanged, and lead to where the outcome will stand."""
+    content = body_of(FinishAuthorization, {"state": body.state, "code": body.code})
+    keys, job_id = request.services.keys, request.new_id
+    await accept_return(request.work, request.actor, keys, job_id, content)
+    return see_other(f"{_path(request)}/exchanges/{job_id}")
+
+
+@router.get(
+    f"{INTEGRATIONS.removeprefix('/v1')}/exchanges/{{exchangeId}}",
+    access=paged(Access(scopes=[Scope.INTEGRATIONS_READ])),
+    documented=False,
+)
+async def get_exchange(request: ApiRequest) -> Response:
+    """Wait for the connection that a sign-in at a provider makes."""
+    work, actor, job_id = request.work, request.actor, request.ids["exchangeId"]
+    await exchanged_by(work, actor, job_id)
+    outcome = await outcome_of(exchange_outcome(work, actor, job_id, last=False))
+    if outcome.value is not None and request.headers.get("hx-request") is None:
+        return see_other(f"{_path(request)}/connections/{outcome.value.id}")
+    return page(request, "exchange.html", await shell_of(request), outcome=outcome)
+
+
+async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Response:
+    provider, settings = PROVIDERS[name], request.services.settings
+    shell = await shell_of(request)
+    body = {
+        "provider": name,
+        "label": provider.label,
+        "config": config_example(name),
+        "credentials": dict.fromkeys(provider.credentials, "…"),
+        "shared": False,
+    }
+    path = f"/v1{_path(request)}/connections"
+    client = None if settings.public_url is None else oauth_client(name, settings.providers)
+    answer = page(
+        request,
+        "connection_form.html",
+        shell,
+        provider=provider,
+        name=name.value,
+        fields=config_fields(name),
+        secrets=[(SECRET + key, f"credentials.{key}", words(key)) for key in provider.credentials],
+        told=[
+            "label",
+            "shared",
+            *(PREFIX + one.key for one in config_fields(name)),
+            *(f"credentials.{key}" for key in provider.credentials),
+        ],
+        entered=entered,
+        signs_in=client is not None,
+        call=curl(shell.base, "POST", path, json.dumps(body, ensure_ascii=False)),
+    )
+    if entered.refusal is not None:
+        answer.status_code = entered.refusal.status
+    return answer
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/integrations"

@@ -1,0 +1,14 @@
+"""The routers of this family of pages."""
+
+from collections.abc import Sequence
+
+from api.console.integrations import bringing, browsing, connecting, routes
+from api.kernel.routing import Router
+
+ROUTERS: Sequence[Router] = (
+    routes.router,
+    connecting.router,
+    connecting.returning,
+    browsing.router,
+    bringing.router,
+)
