@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import func, select
 
+from models.messages.jobs.tables import job
+from runtime.families import Family
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -248,3 +251,18 @@ async def test_the_equal_call_asks_for_the_same(
     asked = json.loads(body.replace("&#34;", '"'))
     found = await client.post(f"/v1/databases/{goods['id']}/records/query", json=asked)
     assert [one["title"] for one in read(found)["records"]] == ["Tea"]
+
+
+async def test_a_page_asks_for_the_index_that_its_query_lacks(
+    client: Client, space: Space, owner: Visitor, goods: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.data.records.commands.index.LARGE", 2)
+    for title in ("Tea", "Milk"):
+        await record(client, goods, title=title, price=1)
+    shown = await owner.get(f"{page_of(space, goods)}?sort=-price")
+    assert (shown.status_code, "Milk" in shown.text) == (200, True)
+    async with space.database.reading() as work:
+        asked = select(func.count()).where(
+            job.c.workspace_id == space.id, job.c.family == Family.FIELD_INDEX
+        )
+        assert await work.scalar(asked) == 1
