@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from api.console import files as console_files
 from api.console.automations import routes as console_automations
+from api.console.automations import versions as console_versions
 from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.home import routes as console_home
@@ -105,6 +106,7 @@ ROUTERS: Sequence[Router] = (
     console_search.router,
     public_forms.router,
     console_automations.router,
+    console_versions.router,
     console_incoming.router,
     console_runs.router,
     console_run_actions.router,

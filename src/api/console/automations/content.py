@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from api.console.automations.pictures import Picture, picture_of
 from api.console.runs.listing import Filters, Listing, listing
 from api.console.words import curl
 from api.kernel.request import ApiRequest
@@ -13,7 +14,6 @@ from models.automation.automations.shapes import (
     AutomationSummary,
     AutomationVersionShape,
 )
-from models.automation.run_overviews.shapes import RunGraph
 from models.core.base import JsonObject
 
 PAGE = 50
@@ -44,8 +44,7 @@ class AutomationContent:
     """The content of the page of one automation."""
 
     automation: AutomationDetail
-    graph: RunGraph | None
-    """The graph as the picture needs it; what its nodes are given is not in it."""
+    picture: Picture | None
     example: JsonObject
     """The payload that a run by hand starts with, unless the person writes another."""
     may_act: bool
@@ -58,11 +57,6 @@ class AutomationContent:
         """The path below which the actions are."""
         one = self.automation
         return f"/workspaces/{one.workspace_id}/automations/{one.id}"
-
-    @property
-    def picture(self) -> JsonObject:
-        """The graph as the script reads it that draws it."""
-        return {} if self.graph is None else self.graph.model_dump(mode="json", by_alias=True)
 
     @property
     def has_errors(self) -> bool:
@@ -78,7 +72,7 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
     versions = await queries.list_versions(work, actor, automation_id, page)
     return AutomationContent(
         automation=automation,
-        graph=None if automation.graph is None else RunGraph.model_validate(automation.graph),
+        picture=None if automation.graph is None else picture_of(automation.graph),
         example=_example(automation),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,

@@ -1,0 +1,55 @@
+"""Pictures of graphs, as the script reads them that draws them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from models.automation.automations.rules.graph.differences import GraphDifference, united
+from models.automation.run_overviews.shapes import GraphNodeShape, RunGraph
+from models.core.base import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A graph that is drawn; what its nodes are given is not in it."""
+
+    graph: RunGraph
+    changes: JsonObject = field(default_factory=dict)
+    """The changes of nodes and of edges, by their ids, where two versions are drawn in one."""
+
+    @property
+    def nodes(self) -> Sequence[GraphNodeShape]:
+        return self.graph.nodes
+
+    @property
+    def data(self) -> JsonObject:
+        """The picture as JSON in the page."""
+        drawn: JsonObject = self.graph.model_dump(mode="json", by_alias=True)
+        return {**drawn, "changes": self.changes}
+
+
+def picture_of(graph: JsonObject) -> Picture:
+    """The picture of a stored graph."""
+    return Picture(_drawn(graph))
+
+
+def picture_of_both(before: JsonObject, after: JsonObject, found: GraphDifference) -> Picture:
+    """Two graphs in one picture, with what is added, removed and changed."""
+    drawn = _drawn(united(before, after))
+    changes = {(edge.source, edge.target): edge.change.value for edge in found.edges}
+    edges = {
+        edge.id: changes[edge.source, edge.target]
+        for edge in drawn.edges
+        if (edge.source, edge.target) in changes
+    }
+    return Picture(
+        drawn, {"nodes": {node.id: node.change.value for node in found.nodes}, "edges": edges}
+    )
+
+
+def _drawn(graph: JsonObject) -> RunGraph:
+    """The nodes, and the edges between them: a draft may name nodes that are not there."""
+    nodes = graph.get("nodes") or []
+    ids = {node["id"] for node in nodes}
+    ways = [one for one in graph.get("edges") or [] if one["from"] in ids and one["to"] in ids]
+    edges = [{**edge, "id": f"edge-{number}"} for number, edge in enumerate(ways)]
+    return RunGraph.model_validate({"nodes": nodes, "edges": edges})
