@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from api.console.automations.pictures import Picture, picture_of, picture_of_both
-from api.console.forms import Form, paged
+from api.console.forms import paged
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -21,10 +21,6 @@ router = Router(tags=["console"], refuse=refuse)
 _VERSION = VERSION.removeprefix("/v1")
 _OFFERED = 100
 """Versions to compare with, the newest ones."""
-
-
-class Restore(Form):
-    """The version is in the path."""
 
 
 @router.get(_VERSION, access=paged(READ), documented=False)
@@ -58,7 +54,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
 
 
 @router.post(f"{_VERSION}/restore", access=paged(WRITE), documented=False)
-async def restore_by_hand(request: ApiRequest, body: Restore) -> Response:
+async def restore_by_hand(request: ApiRequest) -> Response:
     """Open a draft with what a version did, and lead to it."""
     ids = request.ids["automationId"], request.ids["versionId"]
     await commands.restore_version(request.work, request.actor, request.services.keys, *ids)
