@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from api.console import files as console_files
 from api.console.automations import drafts as console_drafts
 from api.console.automations import routes as console_automations
+from api.console.automations import run_forms as console_run_forms
 from api.console.automations import versions as console_versions
 from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
@@ -108,6 +109,7 @@ ROUTERS: Sequence[Router] = (
     public_forms.router,
     console_automations.router,
     console_drafts.router,
+    console_run_forms.router,
     console_versions.router,
     console_incoming.router,
     console_runs.router,

@@ -8,6 +8,7 @@ from api.console.runs.listing import Filters, Listing, listing
 from api.console.words import curl
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.last_results import LastRun, last_runs_of
+from models.automation.automation_runs.recent_runs import Outcomes, recent_outcomes
 from models.automation.automations import queries
 from models.automation.automations.shapes import (
     AutomationDetail,
@@ -18,14 +19,17 @@ from models.core.base import JsonObject
 
 PAGE = 50
 _RUNS, _VERSIONS = 10, 10
+_ENDED = 20
+"""Ended runs that the success rate of the list is of."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutomationRow:
-    """An automation in the list, with its last run."""
+    """An automation in the list, with its last run and how its last runs ended."""
 
     automation: AutomationSummary
     last: LastRun | None
+    outcomes: Outcomes | None
 
 
 async def rows_of(
@@ -36,7 +40,11 @@ async def rows_of(
     listed = await queries.list_automations(request.work, request.actor, page)
     ids = [one.id for one in listed.automations]
     last = await last_runs_of(request.work, request.actor, ids)
-    return [AutomationRow(one, last.get(one.id)) for one in listed.automations], listed.cursor
+    outcomes = await recent_outcomes(request.work, request.actor, ids, _ENDED)
+    rows = [
+        AutomationRow(one, last.get(one.id), outcomes.get(one.id)) for one in listed.automations
+    ]
+    return rows, listed.cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
