@@ -33,6 +33,7 @@ from runtime.strict_json import StrictJsonError, parse
 router = Router(tags=["console"], refuse=refuse)
 
 _ONE = AUTOMATION.removeprefix("/v1")
+_SHOW = replace(paged(WRITE), idempotent=False)
 _SEND = replace(paged(WRITE), joins=True)
 _BLANK: JsonObject = {
     "nodes": [
@@ -70,7 +71,7 @@ class Written:
     refusal: PlatformError | None = None
 
 
-@router.get(f"{_ONE}/edit", access=paged(WRITE), documented=False)
+@router.get(f"{_ONE}/edit", access=_SHOW, documented=False)
 async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the draft, or at what a draft would begin with."""
     automation = await _automation(request)

@@ -1,6 +1,7 @@
 """Runs by hand: a payload that is chosen among the last ones, edited, and run or tested."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from starlette.responses import Response
@@ -25,6 +26,7 @@ from runtime.strict_json import StrictJsonError, parse
 router = Router(tags=["console"], refuse=refuse)
 
 _ONE = AUTOMATION.removeprefix("/v1")
+_SHOW = replace(paged(WRITE), idempotent=False)
 _OFFERED = 5
 
 
@@ -35,7 +37,7 @@ class Run(Form):
     simulate: Literal["on"] | None = None
 
 
-@router.get(f"{_ONE}/run", access=paged(WRITE), documented=False)
+@router.get(f"{_ONE}/run", access=_SHOW, documented=False)
 async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
     """Choose a payload: that of the newest run, or of the run `like`."""
     payloads = await _payloads(request)
