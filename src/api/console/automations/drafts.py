@@ -75,7 +75,8 @@ class Written:
 async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the draft, or at what a draft would begin with."""
     automation = await _automation(request)
-    graph = automation.graph or _BLANK
+    # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
+    graph = Graph.model_validate(automation.graph or _BLANK).to_json()
     text = indented(graph)
     written = Written(
         graph=text,
