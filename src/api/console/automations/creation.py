@@ -44,7 +44,7 @@ async def create_automation_by_form(request: ApiRequest, body: NewAutomation) ->
 
     async def create() -> AutomationDetail:
         example = EXAMPLES[body.example]
-        wanted = read_as(
+        creation = read_as(
             CreateAutomation,
             {
                 "label": body.label,
@@ -53,7 +53,7 @@ async def create_automation_by_form(request: ApiRequest, body: NewAutomation) ->
                 "triggerConfig": example.trigger_config,
             },
         )
-        return await create_automation(request.work, request.actor, request.services.keys, wanted)
+        return await create_automation(request.work, request.actor, request.services.keys, creation)
 
     outcome = await attempt(request, create)
     if isinstance(outcome, PlatformError):

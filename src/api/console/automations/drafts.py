@@ -78,13 +78,13 @@ async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Respo
     # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
     graph = Graph.model_validate(automation.graph or _BLANK).to_json()
     text = indented(graph)
-    written = Written(
+    texts = Written(
         graph=text,
         trigger=indented(automation.trigger_config or {"kind": "manual"}),
         picture=picture_of(graph),
         places=places_of(text, automation.reference_issues),
     )
-    return await _editor(request, automation, written, notice)
+    return await _editor(request, automation, texts, notice)
 
 
 @router.post(f"{_ONE}/edit/check", access=paged(READ), documented=False)

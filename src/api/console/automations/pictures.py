@@ -32,17 +32,17 @@ def picture_of(graph: JsonObject) -> Picture:
     return Picture(_drawn(graph))
 
 
-def picture_of_both(before: JsonObject, after: JsonObject, found: GraphDifference) -> Picture:
+def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDifference) -> Picture:
     """Two graphs in one picture, with what is added, removed and changed."""
-    drawn = _drawn(united(before, after))
-    changes = {(edge.source, edge.target): edge.change.value for edge in found.edges}
+    union = _drawn(united(before, after))
+    edge_changes = {(edge.source, edge.target): edge.change.value for edge in changes.edges}
     edges = {
-        edge.id: changes[edge.source, edge.target]
-        for edge in drawn.edges
-        if (edge.source, edge.target) in changes
+        edge.id: edge_changes[edge.source, edge.target]
+        for edge in union.edges
+        if (edge.source, edge.target) in edge_changes
     }
     return Picture(
-        drawn, {"nodes": {node.id: node.change.value for node in found.nodes}, "edges": edges}
+        union, {"nodes": {node.id: node.change.value for node in changes.nodes}, "edges": edges}
     )
 
 

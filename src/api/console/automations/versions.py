@@ -29,8 +29,8 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
     work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
     automation = await queries.summary(work, actor, automation_id)
     version = await _version(request, request.ids["versionId"])
-    other = None if against is None else await _version(request, against)
-    picture, changes = _compared(other, version)
+    earlier = None if against is None else await _version(request, against)
+    picture, changes = _compared(earlier, version)
     offered = request.page("automation_versions", _OFFERED, None, automation_id)
     versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
     shell = await shell_of(request)
@@ -40,7 +40,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
         shell,
         automation=automation,
         version=version,
-        other=other,
+        other=earlier,
         picture=picture,
         changes=changes,
         versions=[one for one in versions if one.id != version.id],

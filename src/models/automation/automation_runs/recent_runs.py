@@ -78,16 +78,16 @@ async def recent_outcomes(
         .correlate(ids)
         .subquery("newest")
     )
-    ended = (
+    endings = (
         select(newest.c.status)
         .where(newest.c.status.in_(ENDED_RUN), newest.c.source != RunSource.TEST)
         .limit(most)
         .lateral("ended")
     )
-    succeeded = func.count().filter(ended.c.status == RunStatus.SUCCEEDED)
+    succeeded = func.count().filter(endings.c.status == RunStatus.SUCCEEDED)
     rows = await work.rows(
         select(ids.c.automation_id, func.count().label("ended"), succeeded.label("succeeded"))
-        .select_from(ids.join(ended, true()))
+        .select_from(ids.join(endings, true()))
         .group_by(ids.c.automation_id)
     )
     return {row.automation_id: Outcomes(row.ended, row.succeeded) for row in rows}

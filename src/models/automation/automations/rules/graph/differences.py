@@ -90,7 +90,7 @@ def difference(
 
 
 def united(before: JsonObject, after: JsonObject) -> JsonObject:
-    """The nodes and edges of both graphs, those of the second first: the picture of both."""
+    """The nodes and edges of both graphs in one, as a picture shows them."""
     nodes, edges = _by_id(before) | _by_id(after), _by_ends(before) | _by_ends(after)
     return {"nodes": list(nodes.values()), "edges": list(edges.values())}
 
