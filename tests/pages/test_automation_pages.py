@@ -61,6 +61,12 @@ async def test_a_graph_is_drawn_while_it_is_written(
     await rewrite(page, '{\n"nodes": [')
     await page.until("document.getElementById('live').innerText.includes('Line 2')")
     assert await page.evaluate("document.getElementById('graph-text').value") == '{\n"nodes": ['
+    circle = graph(
+        *(node(name, "transform", output={}) for name in ("round", "about")),
+        edges=[("round", "about"), ("about", "round"), ("round", "round"), ("round", "nowhere")],
+    )
+    await rewrite(page, json.dumps(circle))
+    await page.until(drawn("about"))
     await rewrite(page, json.dumps(second(), indent=1))
     await page.until(drawn("tell"))
     await page.click(".editor .button.primary")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from api.console.automations.pictures import picture_of
 from api.console.automations.places import places_of
 from models.core.access.rules import Role
 from runtime.errors import Detail
@@ -171,3 +172,12 @@ def test_a_fault_is_placed_on_the_line_of_its_node() -> None:
         ],
     )
     assert [first.line, second.line, third.line, whole.line] == [3, 0, 9, 0]
+
+
+def test_a_picture_leads_in_no_circle() -> None:
+    ways = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "a"), ("a", "c"), ("c", "nowhere")]
+    nodes = [{"id": name, "kind": "delay"} for name in "abc"]
+    edges = [{"from": source, "to": target, "outcome": "always"} for source, target in ways]
+    picture = picture_of({"nodes": nodes, "edges": edges})
+    kept = [(edge.source, edge.target) for edge in picture.graph.edges]
+    assert kept == [("a", "b"), ("b", "c"), ("a", "c")]

@@ -1,6 +1,6 @@
 """Pictures of graphs, as the script reads them that draws them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models.automation.automations.rules.graph.differences import GraphDifference, united
@@ -47,9 +47,35 @@ def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDiffere
 
 
 def _drawn(graph: JsonObject) -> RunGraph:
-    """The nodes, and the edges between them: a draft may name nodes that are not there."""
+    """The nodes, and the edges between them that lead forward.
+
+    A draft may name nodes that are not there and lead in circles, as two versions in one picture
+    may. Neither has a place in layers; the faults and the differences tell them in words.
+    """
     nodes = graph.get("nodes") or []
     ids = {node["id"] for node in nodes}
     ways = [one for one in graph.get("edges") or [] if one["from"] in ids and one["to"] in ids]
-    edges = [{**edge, "id": f"edge-{number}"} for number, edge in enumerate(ways)]
+    forward = _without_circles(ways)
+    edges = [{**edge, "id": f"edge-{number}"} for number, edge in enumerate(forward)]
     return RunGraph.model_validate({"nodes": nodes, "edges": edges})
+
+
+def _without_circles(edges: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """The edges without those that would close a circle of the ones before them."""
+    following: dict[str, list[str]] = {}
+    forward = []
+    for edge in edges:
+        if not _leads(following, edge["to"], edge["from"]):
+            following.setdefault(edge["from"], []).append(edge["to"])
+            forward.append(edge)
+    return forward
+
+
+def _leads(following: Mapping[str, Sequence[str]], start: str, end: str) -> bool:
+    """True when one node leads to another, or is the same."""
+    reached, waiting = {start}, [start]
+    while waiting and end not in reached:
+        ahead = [node for node in following.get(waiting.pop(), ()) if node not in reached]
+        reached.update(ahead)
+        waiting.extend(ahead)
+    return end in reached
