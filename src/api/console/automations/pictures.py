@@ -49,8 +49,8 @@ def picture_of_both(before: JsonObject, after: JsonObject, changes: GraphDiffere
 def _drawn(graph: JsonObject) -> RunGraph:
     """The nodes, and the edges between them that lead forward.
 
-    A draft may name nodes that are not there and lead in circles, as two versions in one picture
-    may. Neither has a place in layers; the faults and the differences tell them in words.
+    A draft may name nodes that are not there and lead in circles, and so may two versions in one
+    picture. Neither has a place in layers.
     """
     nodes = graph.get("nodes") or []
     ids = {node["id"] for node in nodes}
@@ -61,7 +61,7 @@ def _drawn(graph: JsonObject) -> RunGraph:
 
 
 def _without_circles(edges: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """The edges without those that would close a circle of the ones before them."""
+    """The edges, except each that would close a circle with earlier edges."""
     following: dict[str, list[str]] = {}
     forward = []
     for edge in edges:
