@@ -9,17 +9,35 @@ const SIGNS = [
   [/http|call|webhook|action|model|source/, "call"], [/stop|fail|end/, "end"],
 ];
 const sign = (kind) => SIGNS.find(([words]) => words.test(kind))?.[1] ?? "compute";
+const drawings = new WeakMap();
 
-const graph = JSON.parse(document.getElementById("graph-data").textContent);
-const drawing = new Drawing(
-  document.getElementById("graph"), document.getElementById("scroller"), () => {});
-drawing.draw(graph);
-drawing.show(new Map());
-for (const node of graph.nodes) {
-  const drawn = drawing.nodes.get(node.id);
-  drawn.querySelector(".mark").setAttribute("href", `#icon-kind-${sign(node.kind)}`);
-  drawn.setAttribute("aria-label", `${node.label ?? node.id}, ${node.kind.replaceAll("_", " ")}`);
+/** Draws the graph of the page, unless it is drawn already. */
+function draw() {
+  const data = document.getElementById("graph-data");
+  if (!data || drawings.has(data)) return;
+  const graph = JSON.parse(data.textContent);
+  const drawing = new Drawing(
+    document.getElementById("graph"), document.getElementById("scroller"), () => {});
+  drawings.set(data, drawing);
+  drawing.draw(graph);
+  drawing.show(new Map());
+  const { nodes = {}, edges = {} } = graph.changes ?? {};
+  for (const node of graph.nodes) {
+    const drawn = drawing.nodes.get(node.id);
+    const change = nodes[node.id];
+    if (change) drawn.dataset.change = change;
+    drawn.querySelector(".mark").setAttribute("href", `#icon-kind-${sign(node.kind)}`);
+    const words = [node.label ?? node.id, node.kind.replaceAll("_", " "), change];
+    drawn.setAttribute("aria-label", words.filter(Boolean).join(", "));
+  }
+  for (const [edge, drawn] of drawing.edges) {
+    if (edges[edge.id]) drawn.dataset.change = edges[edge.id];
+  }
 }
-for (const button of document.querySelectorAll("[data-zoom]")) {
-  button.addEventListener("click", () => drawing.zoom(button.dataset.zoom));
-}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-zoom]");
+  if (button) drawings.get(document.getElementById("graph-data"))?.zoom(button.dataset.zoom);
+});
+new MutationObserver(draw).observe(document.body, { childList: true, subtree: true });
+draw();

@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.automations import creation as console_creation
+from api.console.automations import drafts as console_drafts
 from api.console.automations import routes as console_automations
+from api.console.automations import run_forms as console_run_forms
+from api.console.automations import settings as console_automation_settings
+from api.console.automations import versions as console_versions
 from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
@@ -107,7 +112,12 @@ ROUTERS: Sequence[Router] = (
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,
+    console_creation.router,
     console_automations.router,
+    console_drafts.router,
+    console_run_forms.router,
+    console_automation_settings.router,
+    console_versions.router,
     console_incoming.router,
     console_runs.router,
     console_run_actions.router,

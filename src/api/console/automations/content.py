@@ -3,29 +3,33 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from api.console.automations.pictures import Picture, picture_of
 from api.console.runs.listing import Filters, Listing, listing
 from api.console.words import curl
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.last_results import LastRun, last_runs_of
+from models.automation.automation_runs.recent_runs import Outcomes, recent_outcomes
 from models.automation.automations import queries
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationSummary,
     AutomationVersionShape,
 )
-from models.automation.run_overviews.shapes import RunGraph
 from models.core.base import JsonObject
 
 PAGE = 50
 _RUNS, _VERSIONS = 10, 10
+_ENDED = 20
+"""Ended runs that the success rate of the list is of."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutomationRow:
-    """An automation in the list, with its last run."""
+    """An automation in the list, with its last run and how its last runs ended."""
 
     automation: AutomationSummary
     last: LastRun | None
+    outcomes: Outcomes | None
 
 
 async def rows_of(
@@ -36,7 +40,11 @@ async def rows_of(
     listed = await queries.list_automations(request.work, request.actor, page)
     ids = [one.id for one in listed.automations]
     last = await last_runs_of(request.work, request.actor, ids)
-    return [AutomationRow(one, last.get(one.id)) for one in listed.automations], listed.cursor
+    outcomes = await recent_outcomes(request.work, request.actor, ids, _ENDED)
+    rows = [
+        AutomationRow(one, last.get(one.id), outcomes.get(one.id)) for one in listed.automations
+    ]
+    return rows, listed.cursor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +52,7 @@ class AutomationContent:
     """The content of the page of one automation."""
 
     automation: AutomationDetail
-    graph: RunGraph | None
-    """The graph as the picture needs it; what its nodes are given is not in it."""
+    picture: Picture | None
     example: JsonObject
     """The payload that a run by hand starts with, unless the person writes another."""
     may_act: bool
@@ -58,11 +65,6 @@ class AutomationContent:
         """The path below which the actions are."""
         one = self.automation
         return f"/workspaces/{one.workspace_id}/automations/{one.id}"
-
-    @property
-    def picture(self) -> JsonObject:
-        """The graph as the script reads it that draws it."""
-        return {} if self.graph is None else self.graph.model_dump(mode="json", by_alias=True)
 
     @property
     def has_errors(self) -> bool:
@@ -78,7 +80,7 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
     versions = await queries.list_versions(work, actor, automation_id, page)
     return AutomationContent(
         automation=automation,
-        graph=None if automation.graph is None else RunGraph.model_validate(automation.graph),
+        picture=None if automation.graph is None else picture_of(automation.graph),
         example=_example(automation),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,

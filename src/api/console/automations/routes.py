@@ -7,30 +7,20 @@ from starlette.responses import Response
 from api.console.automations.content import PAGE, content_of, rows_of
 from api.console.forms import Form, done, paged
 from api.console.refusals import refuse
-from api.console.rendering import page, see_other
+from api.console.rendering import page
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor, Router
-from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, WRITE
-from models.automation.automation_runs.commands import run_now
-from models.automation.automation_runs.shapes import RunNow
 from models.automation.automations import commands
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.access.rules import Level, Scope
-from models.core.base import InputId, JsonObject
-from runtime.errors import ConflictError, RunError, ValidationError
-from runtime.strict_json import StrictJsonError, parse
+from models.core.base import InputId
+from runtime.errors import ConflictError
 
 router = Router(tags=["console"], refuse=refuse)
 
 _ONE = AUTOMATION.removeprefix("/v1")
-
-
-class Run(Form):
-    """The payload of a run by hand, as a person wrote it."""
-
-    payload: str = "{}"
 
 
 class Publish(Form):
@@ -70,14 +60,6 @@ async def get_automation_page(request: ApiRequest) -> Response:
     return page(request, "automation.html", shell, content=content)
 
 
-@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError], documented=False)
-async def run_by_hand(request: ApiRequest, body: Run) -> Response:
-    """Run an automation now, and lead to the run."""
-    wanted = RunNow(triggerPayload=_payload(body.payload))
-    run = await run_now(request.work, request.actor, request.ids["automationId"], wanted)
-    return see_other(f"/runs/{run.id}")
-
-
 @router.post(f"{_ONE}/enable", access=paged(WRITE), documented=False)
 async def enable_automation(request: ApiRequest, body: Enable) -> Response:
     """Let an automation run by its trigger, or stop that."""
@@ -102,14 +84,3 @@ async def publish_draft(request: ApiRequest, body: Publish) -> Response:
 
 def _path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
-
-
-def _payload(text: str) -> JsonObject:
-    """The JSON object that a person wrote. Raises ValidationError."""
-    try:
-        value = parse(text.encode())
-    except StrictJsonError as error:
-        raise ValidationError.at("payload", error.message) from None
-    if not isinstance(value, dict):
-        raise ValidationError.at("payload", 'must be a JSON object, such as {"name": "Ada"}')
-    return value

@@ -1,0 +1,229 @@
+"""The editor of a draft: its graph and its trigger as JSON, with what is wrong beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from starlette.responses import Response
+
+from api.console.automations.pictures import Picture, picture_of
+from api.console.automations.places import Place, places_of
+from api.console.forms import Form, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl, indented, queried
+from api.console.workspace.entered import attempt, read_as
+from api.console.workspace.settings import Notice
+from api.kernel.routing import ApiRequest, Router
+from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from models.automation.automations import commands, queries
+from models.automation.automations.rules.graph.compiler import ReferenceIssue
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    PublishAutomation,
+    UpdateAutomation,
+    ValidateAutomation,
+)
+from models.core.base import JsonObject
+from models.core.moments import InputMoment
+from runtime.errors import ConflictError, PlatformError, ValidationError
+from runtime.strict_json import StrictJsonError, parse
+
+router = Router(tags=["console"], refuse=refuse)
+
+_ONE = AUTOMATION.removeprefix("/v1")
+_SHOW = replace(paged(WRITE), idempotent=False)
+_SEND = replace(paged(WRITE), joins=True)
+_BLANK: JsonObject = {
+    "nodes": [
+        {
+            "id": "greet",
+            "kind": "transform",
+            "config": {"output": {"text": {"type": "template", "value": "Hello!"}}},
+        }
+    ],
+    "edges": [],
+}
+"""A graph to begin with, where there is none."""
+
+
+class Draft(Form):
+    """A draft as a person wrote it, and the state of the automation that it was written on."""
+
+    graph: str = ""
+    trigger: str = ""
+    draft_version_id: str = ""
+    updated_at: InputMoment | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The texts of an editor, and what was found about them."""
+
+    graph: str
+    trigger: str
+    on: Draft | None = None
+    """The state that it was written on; None for the state as it is now."""
+    picture: Picture | None = None
+    places: Sequence[Place] = ()
+    refusal: PlatformError | None = None
+
+
+@router.get(f"{_ONE}/edit", access=_SHOW, documented=False)
+async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
+    """Look at the draft, or at what a draft would begin with."""
+    automation = await _automation(request)
+    # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
+    graph = Graph.model_validate(automation.graph or _BLANK).to_json()
+    text = indented(graph)
+    texts = Written(
+        graph=text,
+        trigger=indented(automation.trigger_config or {"kind": "manual"}),
+        picture=picture_of(graph),
+        places=places_of(text, automation.reference_issues),
+    )
+    return await _editor(request, automation, texts, notice)
+
+
+@router.post(f"{_ONE}/edit/check", access=paged(READ), documented=False)
+async def check_draft(request: ApiRequest, body: Draft) -> Response:
+    """Find what is wrong with a draft, and draw it, without saving it."""
+
+    async def check() -> Sequence[ReferenceIssue]:
+        draft = read_as(ValidateAutomation, _content(body))
+        found = await commands.validate(
+            request.work, request.actor, request.ids["automationId"], draft
+        )
+        return found.reference_issues
+
+    outcome = await attempt(request, check)
+    written = _written(body, outcome)
+    return await _editor(request, await _automation(request), written, status=200)
+
+
+@router.post(f"{_ONE}/edit", access=_SEND, documented=False)
+async def save_draft(request: ApiRequest, body: Draft) -> Response:
+    """Save a draft, unless somebody else has changed it since it was read."""
+    outcome = await attempt(request, lambda: _save(request, body))
+    if isinstance(outcome, PlatformError):
+        written = _written(body, outcome)
+        return await _editor(request, await _automation(request), written)
+    return see_other(queried(f"{_path(request)}/edit", notice=Notice.SAVED))
+
+
+@router.post(f"{_ONE}/edit/publish", access=_SEND, documented=False)
+async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
+    """Save a draft and publish it, both or neither."""
+
+    async def publish() -> AutomationDetail:
+        saved = await _save(request, body)
+        wanted = read_as(
+            PublishAutomation,
+            {"note": body.note or None, "expectedDraftVersionId": str(saved.draft_version_id)},
+        )
+        place = request.services.keys, request.ids["automationId"]
+        return await commands.publish(request.work, request.actor, *place, wanted)
+
+    outcome = await attempt(request, publish)
+    if isinstance(outcome, PlatformError):
+        written = _written(body, outcome)
+        return await _editor(request, await _automation(request), written)
+    return see_other(_path(request))
+
+
+@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError], documented=False)
+async def discard_by_hand(request: ApiRequest) -> Response:
+    """Discard the open draft."""
+    keys, automation_id = request.services.keys, request.ids["automationId"]
+    await commands.discard_draft(request.work, request.actor, keys, automation_id)
+    return see_other(_path(request))
+
+
+async def _save(request: ApiRequest, body: Draft) -> AutomationDetail:
+    values = _content(body)
+    if body.draft_version_id:
+        values["expectedDraftVersionId"] = body.draft_version_id
+    wanted = read_as(UpdateAutomation, values)
+    place = request.services.keys, request.ids["automationId"]
+    return await commands.update_automation(
+        request.work, request.actor, *place, wanted, body.updated_at
+    )
+
+
+def _content(body: Draft) -> JsonObject:
+    """The graph and the trigger that were written. Raises ValidationError."""
+    return {
+        "graph": _read("graph", body.graph),
+        "triggerConfig": _read("triggerConfig", body.trigger),
+    }
+
+
+def _read(name: str, text: str) -> JsonObject:
+    try:
+        value = parse(text.encode())
+    except StrictJsonError as error:
+        message = error.message.replace("The body", "The text")
+        raise ValidationError.at(name, message) from None
+    if not isinstance(value, dict):
+        raise ValidationError.at(name, "It must be a JSON object.")
+    return value
+
+
+def _written(body: Draft, outcome: object) -> Written:
+    """The texts as they were sent, with the picture and the faults of the graph."""
+    on = None if isinstance(outcome, ConflictError) else body
+    written = Written(graph=body.graph, trigger=body.trigger, on=on, picture=_picture(body.graph))
+    if isinstance(outcome, PlatformError):
+        details = outcome.details if isinstance(outcome, ValidationError) else ()
+        return replace(written, places=places_of(body.graph, details), refusal=outcome)
+    assert isinstance(outcome, Sequence), "a check finds issues"
+    return replace(written, places=places_of(body.graph, outcome))
+
+
+def _picture(text: str) -> Picture | None:
+    """The picture of a graph that was written, if it can be read as one."""
+    try:
+        return picture_of(read_as(Graph, _read("graph", text)).to_json())
+    except ValidationError:
+        return None
+
+
+async def _editor(
+    request: ApiRequest,
+    automation: AutomationDetail,
+    written: Written,
+    notice: Notice | None = None,
+    status: int | None = None,
+) -> Response:
+    shell = await shell_of(request)
+    path = f"/v1{_path(request)}"
+    answer = page(
+        request,
+        "editor.html",
+        shell,
+        automation=automation,
+        at=_path(request),
+        written=written,
+        is_conflict=isinstance(written.refusal, ConflictError),
+        notice=notice,
+        calls={
+            "Save the draft": curl(shell.base, "PATCH", path, '{"graph": {"nodes": []}}'),
+            "Check a graph": curl(shell.base, "POST", f"{path}/validate", "{}"),
+            "Publish the draft": curl(shell.base, "POST", f"{path}/publish", "{}"),
+            "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
+        },
+    )
+    if written.refusal is not None:
+        answer.status_code = status or written.refusal.status
+    return answer
+
+
+async def _automation(request: ApiRequest) -> AutomationDetail:
+    keys, automation_id = request.services.keys, request.ids["automationId"]
+    return await queries.detail(request.work, request.actor, keys, automation_id)
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"

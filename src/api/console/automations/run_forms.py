@@ -1,0 +1,130 @@
+"""Runs by hand: a payload that is chosen among the last ones, edited, and run or tested."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from starlette.responses import Response
+
+from api.console.forms import Form, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl, indented
+from api.console.workspace.entered import attempt
+from api.kernel.routing import ApiRequest, QueryId, Router
+from api.routers.automation.automation_runs import START
+from api.routers.automation.automations import AUTOMATION, WRITE
+from models.automation.automation_runs.commands import run_now, test_run
+from models.automation.automation_runs.recent_runs import RecentPayload, recent_payloads
+from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
+from models.automation.automations import queries
+from models.core.base import JsonObject
+from runtime.errors import PlatformError, RunError, ValidationError
+from runtime.strict_json import StrictJsonError, parse
+
+router = Router(tags=["console"], refuse=refuse)
+
+_ONE = AUTOMATION.removeprefix("/v1")
+_SHOW = replace(paged(WRITE), idempotent=False)
+_OFFERED = 5
+
+
+class Run(Form):
+    """The payload of a run by hand, as a person wrote it."""
+
+    payload: str = "{}"
+    simulate: Literal["on"] | None = None
+
+
+@router.get(f"{_ONE}/run", access=_SHOW, documented=False)
+async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
+    """Choose a payload: that of the newest run, or of the run `like`."""
+    payloads = await _payloads(request)
+    chosen = next((one for one in payloads if like in {None, one.id}), None)
+    text = indented({} if chosen is None else chosen.trigger_payload)
+    return await _form(request, Run(payload=text), payloads, None)
+
+
+@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError], documented=False)
+async def run_by_hand(request: ApiRequest, body: Run) -> Response:
+    """Run an automation now, and lead to the run."""
+
+    async def run() -> AutomationRunDetail:
+        wanted = RunNow(triggerPayload=_payload(body.payload))
+        return await run_now(request.work, request.actor, request.ids["automationId"], wanted)
+
+    return await _led(request, body, await attempt(request, run))
+
+
+@router.post(f"{_ONE}/test-run", access=paged(START), errors=[RunError], documented=False)
+async def test_by_hand(request: ApiRequest, body: Run) -> Response:
+    """Run the draft as a test; simulated, it reaches nothing outside."""
+
+    async def run() -> AutomationRunDetail:
+        wanted = TestRun(payload=_payload(body.payload), simulate=body.simulate is not None)
+        return await test_run(request.work, request.actor, request.ids["automationId"], wanted)
+
+    return await _led(request, body, await attempt(request, run))
+
+
+async def _led(
+    request: ApiRequest, body: Run, outcome: AutomationRunDetail | PlatformError
+) -> Response:
+    """Lead to the run, or back to the form with what was typed."""
+    if isinstance(outcome, PlatformError):
+        return await _form(request, body, await _payloads(request), outcome)
+    return see_other(f"/runs/{outcome.id}")
+
+
+async def _form(
+    request: ApiRequest,
+    body: Run,
+    payloads: Sequence[RecentPayload],
+    refusal: PlatformError | None,
+) -> Response:
+    automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
+    shell = await shell_of(request)
+    path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
+    answer = page(
+        request,
+        "run_form.html",
+        shell,
+        automation=automation,
+        at=path,
+        body=body,
+        payloads=payloads,
+        faults=[] if refusal is None else _faults(refusal),
+        may_run=automation.enabled and automation.published_version_id is not None,
+        calls={
+            "Run it": curl(shell.base, "POST", f"/v1{path}/run", '{"triggerPayload": {}}'),
+            "Test it": curl(
+                shell.base, "POST", f"/v1{path}/test-run", '{"payload": {}, "simulate": true}'
+            ),
+        },
+    )
+    if refusal is not None:
+        answer.status_code = refusal.status
+    return answer
+
+
+def _faults(refusal: PlatformError) -> Sequence[str]:
+    if isinstance(refusal, ValidationError) and refusal.details:
+        return [f"{one.path}: {one.message}" for one in refusal.details]
+    return [refusal.message]
+
+
+async def _payloads(request: ApiRequest) -> Sequence[RecentPayload]:
+    return await recent_payloads(request.work, request.actor, request.ids["automationId"], _OFFERED)
+
+
+def _payload(text: str) -> JsonObject:
+    """The JSON object that a person wrote. Raises ValidationError."""
+    try:
+        value = parse(text.encode())
+    except StrictJsonError as error:
+        message = error.message.replace("The body", "The text")
+        raise ValidationError.at("payload", message) from None
+    if not isinstance(value, dict):
+        raise ValidationError.at("payload", 'must be a JSON object, such as {"name": "Ada"}')
+    return value
