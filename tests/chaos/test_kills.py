@@ -114,7 +114,9 @@ async def test_postgresql_that_dies_while_rows_are_staged_and_applied_loses_and_
     up: Up, caller: Caller
 ) -> None:
     rows = [{"name": f"c{n}", "price": n} for n in range(ROWS)]
-    accepted = asyncio.create_task(caller.bring_in({"label": "Rows", "kind": "inline"}, rows))
+    # With a key rows are staged and compared, also where the database is new.
+    content = {"label": "Rows", "kind": "inline", "keyFields": ["title"], "mode": "upsert"}
+    accepted = asyncio.create_task(caller.bring_in(content, rows))
     for stage in ("stage", "apply"):
         await in_stage(up.database_url, stage)
         pid = await up.kill("postgres")

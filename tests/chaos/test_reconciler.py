@@ -67,6 +67,7 @@ async def parked(engine: Engine, *nodes: Any) -> tuple[UUID, UUID]:
     automation = await engine.publish(graph(*nodes) if nodes else waiting())
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    await engine.delivered(Family.AUTOMATION_RUN)
     return automation.id, run_id
 
 
@@ -263,6 +264,7 @@ async def test_a_run_whose_graph_is_gone_fails_and_hinders_no_other(engine: Engi
     await sweep(engine)
     assert (await engine.ended(automation.id, other)).status == "succeeded"
     await _has_status(engine, broken, WorkflowExecutionStatus.FAILED)
+    await engine.delivered(Family.AUTOMATION_RUN)
     await sweep(engine)
     run = await engine.get(automation.id, broken)
     assert (run.status, run.error) == ("failed", "The execution failed.")
