@@ -11,6 +11,7 @@ from api.kernel.routing import Access, ApiRequest, QueryId, Router
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORT, IMPORTS
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
+from models.data.fields.queries import require_edit
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands import acceptance
 from models.sources.data_source_runs.commands.imports import accept_import
@@ -54,7 +55,10 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
     """Choose a file, or paste a table."""
     shell = await shell_of(request)
     work, actor = request.work, request.actor
-    target = None if database is None else await get_database(work, actor, database)
+    target = None
+    if database is not None:
+        await require_edit(work, actor, database, "You may not add records here.")
+        target = await get_database(work, actor, database)
     body = '{"label": "Prices", "kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
     return page(
         request,

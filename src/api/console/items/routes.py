@@ -71,7 +71,7 @@ async def _trail(request: ApiRequest, item_id: Id | None) -> list[ItemDetail]:
     trail: list[ItemDetail] = []
     while item_id is not None and len(trail) < _DEEPEST:
         try:
-            if trail and await placement.level(request.work, request.actor, item_id) < Level.VIEW:
+            if await placement.level(request.work, request.actor, item_id) < Level.VIEW:
                 break
             trail.append(await get_item(request.work, request.actor.workspace_id, item_id))
         except NotFoundError:
