@@ -8,7 +8,7 @@ from enum import StrEnum
 from api.console.forms import body_of
 from api.console.records.cells import Cell, cells_of, legend_of
 from api.console.records.entry import is_typed, typed_value
-from api.console.words import curl, queried
+from api.console.words import curl
 from api.kernel.request import ApiRequest
 from models.core.base import Id, JsonObject
 from models.core.filters.forms import ValueForm
@@ -25,8 +25,10 @@ from models.data.views.shapes import ViewShape
 from runtime.errors import ValidationError
 
 PAGE = 50
-MOST_COLUMNS = 12
+FIRST_COLUMNS = 12
 """Columns of a table without a view that says which; the page of a record has all fields."""
+MOST_COLUMNS = 40
+"""Columns of a table, however many its view shows: a page stays readable and light."""
 
 
 class Comparison(StrEnum):
@@ -189,10 +191,9 @@ def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
     if listed:
         hidden = {one["key"] for one in listed if one.get("visible") is False}
         named = [one["key"] for one in listed if one["key"] in keys]
-        # A field that the view says nothing of was added since.
-        keys = [key for key in named if key not in hidden]
+        keys = [key for key in named if key not in hidden][:MOST_COLUMNS]
     else:
-        keys = keys[:MOST_COLUMNS]
+        keys = keys[:FIRST_COLUMNS]
     ordered = [TITLE_KEY, *(key for key in keys if key != TITLE_KEY)]
     return [fields[key] for key in ordered if key in fields]
 
@@ -203,5 +204,5 @@ def equal_call(base: str, database_id: Id, selection: Selection, fields: FieldSp
         body = selection.body(fields).model_dump(mode="json", by_alias=True, exclude_defaults=True)
     except ValidationError:
         body = {}
-    path = queried(f"/v1/databases/{database_id}/records/query")
+    path = f"/v1/databases/{database_id}/records/query"
     return curl(base, "POST", path, json.dumps(body, ensure_ascii=False))

@@ -24,7 +24,7 @@ _COLORS = frozenset(
     {"gray", "brown", "orange", "yellow", "green", "blue", "purple", "pink", "red", "teal"}
 )
 _UTC = ZoneInfo("UTC")
-_LONGEST = 300
+_LONGEST = 120
 """Characters of a text in a list; the page of the record has all of them."""
 _NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
 
