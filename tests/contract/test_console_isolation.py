@@ -54,9 +54,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "read_by_form": {"resource": RESOURCE},
     "mount_by_form": {"resource": RESOURCE},
     "import_by_form": {"resource": RESOURCE},
+    "import_form_by_form": {"resource": RESOURCE},
+    "edit_connection_by_form": {"label": "Ours"},
 }
 """Fields of the forms that need some, by the name of their page."""
-OUTCOMES = {"get_exchange", "get_content", "get_mounting", "get_importing"}
+OUTCOMES = {"get_exchange", "get_content", "get_mounting", "get_importing", "get_importing_form"}
 """Pages that tell what came of a call, also that there is no such call."""
 WITHOUT_SESSION = {"get_returned"}
 """Pages beside one that asks for a key, which who has no session is shown."""

@@ -76,6 +76,30 @@ async def test_a_person_looks_through_a_provider_and_brings_things_in(
     await page.click(".actions form[action$='/mount'] button")
     await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
     await shown(page, screens, "mounted")
+    await page.open(f"{person.home}/mounts")
+    await shown(page, screens, "mounts")
+    await page.click("tbody a")
+    await page.until("document.querySelector('form[action$=\"/sync\"]') !== null")
+    await shown(page, screens, "mount")
+    await page.click("form[action$='/sync'] button")
+    await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
+
+
+async def test_a_form_of_a_provider_becomes_a_form(
+    page: Page, server: Server, person: Person, screens: Path
+) -> None:
+    await sign_in(page, server, person.space)
+    await connect(page, person)
+    await page.click("a[href$='/edit']")
+    await page.until("document.querySelector('#f-label') !== null")
+    await shown(page, screens, "edit")
+    await page.click("form.connect button[type=submit]")
+    await page.until("document.querySelector('form[action$=\"/browse\"]') !== null")
+    await page.click("form[action$='/browse'] button")
+    await page.until("document.querySelector('form[action$=\"/import-form\"]') !== null")
+    await page.click("form[action$='/import-form'] button")
+    await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
+    await shown(page, screens, "form-imported")
 
 
 async def test_everything_works_without_scripts(page: Page, server: Server, person: Person) -> None:

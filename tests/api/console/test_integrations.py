@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -162,6 +163,58 @@ async def test_others_see_what_their_role_and_the_maker_allow(
         assert (await stranger.send_form(f"{shared}/delete")).status_code == 404
 
 
+async def test_a_connection_is_changed_by_its_form(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    fields = {"config.baseUrl": "https://api.example.com", "secret.secret": CANARY}
+    path = await connected(owner, space, provider="http", **fields)
+    form = await owner.get(f"{path}/edit")
+    assert 'value="https://api.example.com"' in form.text
+    assert (HOSTILE in form.text, CANARY in form.text) == (False, False)
+    same = {"config.baseUrl": "https://api.example.com", "config.auth": "bearer"}
+
+    async def edit(**fields: str) -> Any:
+        return await owner.send_form(f"{path}/edit", f"{path}/edit", None, **fields)
+
+    renamed = await edit(label="Theirs", **same)
+    assert (renamed.status_code, renamed.headers["location"]) == (303, path)
+    assert read(await client.get(f"/v1{path}"))["label"] == "Theirs"
+    elsewhere = {**same, "config.baseUrl": "https://evil.example.com"}
+    refused = await edit(label="Theirs", **elsewhere)
+    assert refused.status_code == 400
+    assert re.search(r'id="f-secret\.secret"[^>]*aria-invalid="true"', refused.text)
+    assert 'value="https://evil.example.com"' in refused.text
+    assert (await edit(label="Theirs", **elsewhere, **{"secret.secret": "x"})).status_code == 303
+    assert read(await client.get(f"/v1{path}"))["config"]["baseUrl"] == "https://evil.example.com"
+    for wrong in ({"label": ""}, {"label": "a", "config.depth": "1"}):
+        assert (await edit(**{**elsewhere, "secret.secret": "x", **wrong})).status_code == 400, (
+            wrong
+        )
+
+
+async def test_credentials_alone_are_replaced(client: Client, space: Space, owner: Visitor) -> None:
+    fields = {"config.baseUrl": "https://api.example.com", "secret.secret": CANARY}
+    path = await connected(owner, space, provider="http", **fields)
+    before = read(await client.get(f"/v1{path}"))
+    new = {"config.baseUrl": "https://api.example.com", "secret.secret": "new", "label": "Ours"}
+    answer = await owner.send_form(f"{path}/edit", f"{path}/edit", None, **new)
+    assert answer.status_code == 303
+    after = read(await client.get(f"/v1{path}"))
+    assert after["config"] == before["config"]
+    assert after["updatedAt"] > before["updatedAt"]
+
+
+async def test_a_connection_is_authorized_anew(space: Space, owner: Visitor) -> None:
+    path = await connected(owner, space, provider="github", **{"secret.token": "x"})
+    start = page_of(space, "oauth", "start")
+    assert start in (await owner.get(path)).text
+    anew = {"connectionId": path.rpartition("/")[2]}
+    answer = await owner.send_form(start, path, None, **anew)
+    assert 'href="https://github.com/login/oauth/authorize?' in answer.text
+    unknown = await owner.send_form(start, path, None, connectionId=str(new_id()))
+    assert unknown.status_code == 404
+
+
 RESOURCE = json.dumps(
     {
         "externalType": "document",
@@ -210,6 +263,24 @@ async def test_a_resource_is_read_mounted_and_imported_by_forms(
         for action in ("mount", "import"):
             refused = await reader.send_form(f"{path}/{action}", path, None, resource=RESOURCE)
             assert refused.status_code == 403
+
+
+async def test_a_form_is_imported_by_a_form(app: FastAPI, space: Space, owner: Visitor) -> None:
+    path = await connected(owner, space, shared="on")
+    form = {**json.loads(RESOURCE), "surfaceKind": "form", "capabilities": ["import_form"]}
+    fields = {"resource": json.dumps(form)}
+    answer = await owner.send_form(f"{path}/import-form", path, None, **fields)
+    assert answer.status_code == 303, answer.text
+    followed = answer.headers["location"]
+    assert "asking the provider" in (await owner.get(followed)).text
+    viewer, _ = await space.member(Role.VIEWER)
+    async with await signed_in(app, space, viewer) as reader:
+        assert "asking the provider" not in (await reader.get(followed)).text
+        refused = await reader.send_form(f"{path}/import-form", path, None, **fields)
+        assert refused.status_code == 403
+    plain = await connected(owner, space, provider="github", **{"secret.token": "x"})
+    refused = await owner.send_form(f"{plain}/import-form", plain, None, **fields)
+    assert (refused.status_code, "cannot" in refused.text) == (400, True)
 
 
 async def test_a_connection_to_a_database_is_not_browsed(space: Space, owner: Visitor) -> None:
@@ -275,8 +346,8 @@ def test_every_route_is_a_page_for_a_session() -> None:
 
 @pytest.mark.parametrize("route", FORMS, ids=lambda route: route.operation.name)
 async def test_a_form_of_another_site_is_refused(route: Any, owner: Visitor, space: Space) -> None:
-    names = {"workspaceId": str(space.id), "connectionId": str(new_id()), "provider": "demo"}
-    path = route.path.format(**names)
+    names = {"workspaceId": str(space.id), "provider": "demo"}
+    path = route.path.format_map(defaultdict(lambda: str(new_id()), names))
     fields = {"csrfToken": await owner.token(page_of(space))}
     elsewhere = {"Sec-Fetch-Site": "cross-site"}
     assert (await owner.post(path, data=fields, headers=elsewhere)).status_code == 403

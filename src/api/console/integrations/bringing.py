@@ -1,4 +1,4 @@
-"""Resources that are mounted or imported from a page, and what became of that."""
+"""Resources and forms that are mounted or imported from a page, and what became of that."""
 
 from typing import Literal, TypeVar
 
@@ -16,13 +16,21 @@ from api.routers.sources.connections import CONNECTION
 from api.routers.sources.resources import PROVIDER_ERRORS
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from models.messages.jobs.queries import own_job
 from models.sources.connections.queries import get_connection
 from models.sources.mounts.commands.mounts import accept_mount
-from models.sources.mounts.queries import mount_outcome, mounted_by
+from models.sources.mounts.queries import mount_outcome
 from models.sources.mounts.shapes import MountedResource, MountResource
+from models.sources.provider_calls.shapes import NamedResource
+from models.sources.resource_imports import forms
 from models.sources.resource_imports.commands import accept_import_resource, get_import_job
-from models.sources.resource_imports.shapes import ImportedResource, ImportResource
+from models.sources.resource_imports.shapes import (
+    FormImportResult,
+    ImportedResource,
+    ImportResource,
+)
 from runtime.errors import ConflictError
+from runtime.families import Family
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -32,6 +40,16 @@ _MOUNT = Access(
 )
 _IMPORT = Access(
     scopes=[Scope.RESOURCES_WRITE, Scope.INTEGRATIONS_READ], level=Level.EDIT, idempotent=True
+)
+_IMPORT_FORM = Access(
+    scopes=[
+        Scope.INTEGRATIONS_READ,
+        Scope.RESOURCES_READ,
+        Scope.DATABASES_WRITE,
+        Scope.VIEWS_WRITE,
+    ],
+    level=Level.EDIT,
+    idempotent=True,
 )
 _LOOK = Access(scopes=[Scope.RESOURCES_READ, Scope.INTEGRATIONS_READ])
 
@@ -69,13 +87,23 @@ async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
 
+@router.post(
+    f"{_ONE}/import-form", access=paged(_IMPORT_FORM), errors=PROVIDER_ERRORS, documented=False
+)
+async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
+    """Import a form, and lead to where the outcome will stand."""
+    content = body_of(NamedResource, body.named(request.ids["connectionId"]))
+    await forms.accept_form_import(request.work, request.actor, request.new_id, content)
+    return see_other(f"{_path(request)}/form-imports/{request.new_id}")
+
+
 @router.get(f"{_ONE}/mounts/{{mountJobId}}", access=paged(_LOOK), documented=False)
 async def get_mounting(request: ApiRequest) -> Response:
     """Wait for the item of a resource that is mounted."""
     job_id = request.ids["mountJobId"]
 
     async def placed() -> MountedResource | None:
-        await mounted_by(request.work, request.actor, job_id)
+        await own_job(request.work, request.actor, Family.MOUNT_SYNC, job_id)
         return await mount_outcome(request.work, request.actor, job_id, last=False)
 
     outcome = await outcome_of(placed())
@@ -96,6 +124,19 @@ async def get_importing(request: ApiRequest) -> Response:
     going = outcome.waits or (imported is not None and imported.job.completed_at is None)
     path = f"integrations/resource-imports/{job_id}"
     return await _shown(request, "importing.html", outcome, going=going, path=path)
+
+
+@router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_LOOK), documented=False)
+async def get_importing_form(request: ApiRequest) -> Response:
+    """Follow the import of a form."""
+    work, actor, job_id = request.work, request.actor, request.ids["formImportId"]
+
+    async def imported() -> FormImportResult | None:
+        await own_job(work, actor, Family.FORM_IMPORT, job_id)
+        return await forms.form_outcome(work, actor, job_id, last=False)
+
+    outcome = await outcome_of(imported())
+    return await _shown(request, "importing_form.html", outcome, going=outcome.waits, path=None)
 
 
 async def _shown(

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from models.core.base import JsonObject
 from models.sources.connections.providers import PROVIDERS, ProviderName
+from models.sources.connections.shapes import ConnectionDetail
 
 PREFIX = "config."
 SECRET = "secret."  # noqa: S105  # how the names of fields begin whose text is not shown again
@@ -42,6 +43,16 @@ def config_fields(provider: ProviderName) -> Sequence[ConfigField]:
     return [
         _field(key, _present(part), key in needed, example.get(key))
         for key, part in schema.get("properties", {}).items()
+    ]
+
+
+def filled_config_fields(connection: ConnectionDetail) -> Sequence[ConfigField]:
+    """The fields for the config of a connection, as it is stored."""
+    return [
+        replace(one, default=_text(connection.config[one.key]))
+        if one.key in connection.config
+        else one
+        for one in config_fields(connection.provider)
     ]
 
 
@@ -96,6 +107,11 @@ def _field(key: str, part: JsonObject, needed: bool, example: object) -> ConfigF
         attributes |= {"min": part.get("minimum"), "max": part.get("maximum")}
         return ConfigField(key, words(key), text, type="number", attributes=attributes)
     return ConfigField(key, words(key), text, attributes=attributes)
+
+
+def _text(value: object) -> str:
+    """A value of a config as its field shows it."""
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _value(kind: ConfigField | None, text: str) -> object:

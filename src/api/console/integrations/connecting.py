@@ -1,7 +1,7 @@
 """A new connection: the form that its provider needs, and signing in at the provider."""
 
 import json
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
 
@@ -26,10 +26,10 @@ from api.pages.assets import shell as page_of_script
 from api.routers.sources import authorizations
 from api.routers.sources.connections import CONNECTIONS, INTEGRATIONS, WRITE
 from models.core.access.rules import Scope
+from models.messages.jobs.queries import own_job
 from models.sources.authorizations.commands import (
     Registered,
     accept_return,
-    exchanged_by,
     start_authorization,
 )
 from models.sources.authorizations.outcomes import exchange_outcome
@@ -39,6 +39,7 @@ from models.sources.connections.commands import create_connection
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.connections.shapes import ConnectionDetail, CreateConnection
 from runtime.errors import ConflictError, PlatformError, UnauthorizedError, UnsupportedError
+from runtime.families import Family
 from runtime.ids import parse_id
 
 
@@ -59,10 +60,17 @@ _FORM = paged(Access(scopes=[Scope.INTEGRATIONS_WRITE]))
 _OAUTH = authorizations.OAUTH.removeprefix("/v1")
 
 
-class SignIn(Form):
-    """The connection that signing in at a provider is to make."""
+class NewConnection(Form):
+    """The provider that a connection is to lead to."""
 
     provider: ProviderName
+
+
+class SignIn(Form):
+    """The connection that signing in at a provider is to make, or is to authorize anew."""
+
+    provider: ProviderName | None = None
+    connection_id: str | None = None
     label: str | None = None
     audience: str | None = None
 
@@ -84,7 +92,7 @@ async def get_new_connection(request: ApiRequest, provider: ProviderName) -> Res
 async def create_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a connection, and lead to it; what is wrong is told beside its field."""
     texts = body.texts
-    provider = read_as(SignIn, {"provider": texts.get("provider")}).provider
+    provider = read_as(NewConnection, {"provider": texts.get("provider")}).provider
     fields: dict[str, object] = {
         "provider": provider,
         "label": texts.get("label", ""),
@@ -111,15 +119,22 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
 )
 async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
     """Show the way to a provider, where a person signs in and agrees."""
-    fields = {"provider": body.provider, "label": body.label, "shared": body.audience is not None}
-    content = body_of(StartAuthorization, fields)
+    content = body_of(StartAuthorization, _start(body))
     services = request.services
     platform = Registered(services.settings.providers, services.settings.public_url)
     started = await start_authorization(
         request.work, request.actor, services.keys, platform, content
     )
-    frame, provider = await shell_of(request), PROVIDERS[body.provider]
-    return page(request, "provider_sign_in.html", frame, started=started, provider=provider)
+    host = urlsplit(started.authorization_url).hostname
+    return page(
+        request, "provider_sign_in.html", await shell_of(request), started=started, host=host
+    )
+
+
+def _start(body: SignIn) -> dict[str, object]:
+    if body.connection_id is not None:
+        return {"connectionId": body.connection_id}
+    return {"provider": body.provider, "label": body.label, "shared": body.audience is not None}
 
 
 # Providers add parameters of their own.
@@ -155,7 +170,7 @@ async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
 async def get_exchange(request: ApiRequest) -> Response:
     """Wait for the connection that a sign-in at a provider makes."""
     work, actor, job_id = request.work, request.actor, request.ids["exchangeId"]
-    await exchanged_by(work, actor, job_id)
+    await own_job(work, actor, Family.OAUTH_EXCHANGE, job_id)
     outcome = await outcome_of(exchange_outcome(work, actor, job_id, last=False))
     if outcome.value is not None and request.headers.get("hx-request") is None:
         return see_other(f"{_path(request)}/connections/{outcome.value.id}")
@@ -163,7 +178,7 @@ async def get_exchange(request: ApiRequest) -> Response:
 
 
 async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Response:
-    provider, settings = PROVIDERS[name], request.services.settings
+    provider = PROVIDERS[name]
     shell = await shell_of(request)
     body = {
         "provider": name,
@@ -173,7 +188,6 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
         "shared": False,
     }
     path = f"/v1{_path(request)}/connections"
-    client = None if settings.public_url is None else oauth_client(name, settings.providers)
     answer = page(
         request,
         "connection_form.html",
@@ -189,12 +203,18 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
             *(f"credentials.{key}" for key in provider.credentials),
         ],
         entered=entered,
-        signs_in=client is not None,
+        signs_in=signs_in(request, name),
         call=curl(shell.base, "POST", path, json.dumps(body, ensure_ascii=False)),
     )
     if entered.refusal is not None:
         answer.status_code = entered.refusal.status
     return answer
+
+
+def signs_in(request: ApiRequest, provider: ProviderName) -> bool:
+    """True when people can sign in at a provider: an operator registered the platform there."""
+    settings = request.services.settings
+    return settings.public_url is not None and bool(oauth_client(provider, settings.providers))
 
 
 def _path(request: ApiRequest) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from api.console.integrations import bringing, browsing, connecting, routes
+from api.console.integrations import bringing, browsing, connecting, editing, mounts, routes
 from api.kernel.routing import Router
 
 ROUTERS: Sequence[Router] = (
@@ -11,4 +11,6 @@ ROUTERS: Sequence[Router] = (
     connecting.returning,
     browsing.router,
     bringing.router,
+    editing.router,
+    mounts.router,
 )

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from api.console.forms import Form, body_of, paged
 from api.console.integrations.calls import outcome_of
 from api.console.integrations.config_fields import words
+from api.console.integrations.connecting import signs_in
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -90,6 +91,7 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         provider=PROVIDERS[connection.provider],
         config=[(words(key), _shown(value)) for key, value in connection.config.items()],
         browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
+        signs_in=signs_in(request, connection.provider),
         own=connection.created_by_user_id == request.actor.user_id,
         test=test,
         outcome=None if test is None else await outcome_of(_test_outcome(request, test)),

@@ -54,6 +54,14 @@ async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: I
     return found
 
 
+async def own_job(work: UnitOfWork, actor: Actor, family: Family, job_id: Id) -> JobRow:
+    """One job that the actor has asked for. Raises `NotFoundError`, also for the job of another."""
+    job = await find_job(work, actor.workspace_id, family, job_id)
+    if job.actor_user_id != actor.user_id:
+        raise NotFoundError(family.value.replace("-", " "))
+    return job
+
+
 async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> JobRow | None:
     """The oldest open job of a family of which a workspace has one at a time."""
     statement = jobs_of(workspace_id, family, *JOB).where(JOBS.is_open)

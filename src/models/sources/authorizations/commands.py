@@ -9,7 +9,6 @@ from sqlalchemy import delete, insert, select, update
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import find_job
 from models.sources.authorizations.rules import (
     CALLBACK,
     LIFETIME,
@@ -156,13 +155,6 @@ async def accept_return(
         row.id,
         summary=f"Authorize · {row.provider}",
     )
-
-
-async def exchanged_by(work: UnitOfWork, actor: Actor, job_id: Id) -> None:
-    """Raise NotFoundError unless the actor has brought the code that a job exchanges."""
-    found = await find_job(work, actor.workspace_id, Family.OAUTH_EXCHANGE, job_id)
-    if found.actor_user_id != actor.user_id:
-        raise NotFoundError("authorization")
 
 
 async def find_authorization(

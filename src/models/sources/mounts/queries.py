@@ -59,13 +59,6 @@ async def mounted_resource(work: UnitOfWork, workspace_id: Id, mount_id: Id) -> 
     return MountedResource(resource=detail.resource, item=placed, mount=detail)
 
 
-async def mounted_by(work: UnitOfWork, actor: Actor, job_id: Id) -> None:
-    """Raise NotFoundError unless the actor has asked for the job that mounts."""
-    job = await find_job(work, actor.workspace_id, Family.MOUNT_SYNC, job_id)
-    if job.actor_user_id != actor.user_id:
-        raise NotFoundError("mount")
-
-
 async def mount_outcome(
     work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
 ) -> MountedResource | None:

@@ -13,7 +13,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.purge import purge_jobs
-from models.messages.jobs.queries import JOB, find_job, refusal_of
+from models.messages.jobs.queries import JOB, find_job, own_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.connections.features import require_feature
 from models.sources.connections.providers import PROVIDERS
@@ -165,11 +165,10 @@ async def asked_by(
 
     Raises NotFoundError for the call of anybody else.
     """
-    found = await find_job(work, actor.workspace_id, Family.PROVIDER_CALL, call_id)
-    own = found.actor_user_id == actor.user_id and found.subject_id == connection_id
-    if not own or found.input["kind"] != kind.value:
+    call = await own_job(work, actor, Family.PROVIDER_CALL, call_id)
+    if call.subject_id != connection_id or call.input["kind"] != kind.value:
         raise NotFoundError(Family.PROVIDER_CALL.value.replace("-", " "))
-    question: JsonObject = found.input["question"]
+    question: JsonObject = call.input["question"]
     return question
 
 

@@ -10,7 +10,7 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.lifecycle.commands import stand_in_line
 from models.messages.jobs.commands import accept_job, record_job, start_request
-from models.messages.jobs.queries import find_job, refusal_of
+from models.messages.jobs.queries import find_job, own_job, refusal_of
 from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
@@ -26,7 +26,7 @@ from models.sources.resource_imports.shapes import (
 )
 from models.sources.resource_imports.tables import imported_resource
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, InProgressError, NotFoundError, UpstreamError
+from runtime.errors import DeniedError, InProgressError, UpstreamError
 from runtime.families import Family
 
 
@@ -104,9 +104,7 @@ async def import_outcome(
 
 async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> ImportedResource:
     """An import of the actor as it stands. Raises NotFoundError, and why nothing was imported."""
-    job = await find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
-    if job.actor_user_id != actor.user_id:
-        raise NotFoundError("resource import")
+    await own_job(work, actor, Family.RESOURCE_IMPORT, job_id)
     found = await import_outcome(work, actor, job_id, last=True)
     assert found is not None, "it was the last time to ask"
     return found
