@@ -45,6 +45,10 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     records = await person.call("GET", f"/v1/databases/{orders['id']}/records?limit=1")
     record = records["records"][0]["id"]
     database = f"{place}/databases/{orders['id']}"
+    body = {"provider": "demo", "label": "Demo"}
+    connections = f"{space.path}/integrations/connections"
+    connection = (await person.call("POST", connections, body))["id"]
+    integrations = f"{place}/integrations"
     return {
         "sign in": "/sign-in",
         "home": place,
@@ -63,13 +67,30 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
         "automations": f"{place}/automations",
         "automation": f"{place}/automations/{automation}",
+        "new automation": f"{place}/automations/new",
+        "draft": f"{place}/automations/{automation}/edit",
+        "run by hand": f"{place}/automations/{automation}/run",
+        "settings of an automation": f"{place}/automations/{automation}/settings",
+        "integrations": integrations,
+        "new connection": f"{integrations}/new?provider=s3",
+        "connection": f"{integrations}/connections/{connection}",
+        "edit connection": f"{integrations}/connections/{connection}/edit",
+        "browse": f"{integrations}/connections/{connection}/browse",
+        "mounts": f"{integrations}/mounts",
         "settings": f"{place}/settings",
         "members": f"{place}/settings/members",
         "API keys": f"{place}/settings/api-keys",
         "new API key": f"{place}/settings/api-keys/new",
         "request logs": f"{place}/settings/request-logs",
         "webhooks": f"{place}/settings/webhooks",
+        "new webhook": f"{place}/settings/webhooks/new",
+        "invitations": f"{place}/settings/invitations",
+        "secrets": f"{place}/settings/secrets",
+        "audit log": f"{place}/settings/audit",
+        "usage": f"{place}/settings/usage",
+        "model": f"{place}/settings/model",
         "notifications": f"{place}/notifications",
+        "preferences": f"{place}/settings/notifications",
     }
 
 

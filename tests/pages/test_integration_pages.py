@@ -76,7 +76,7 @@ async def test_a_person_looks_through_a_provider_and_brings_things_in(
     await page.click(".actions form[action$='/mount'] button")
     await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
     await shown(page, screens, "mounted")
-    await page.open(f"{person.home}/mounts")
+    await page.open(f"{person.home}/integrations/mounts")
     await shown(page, screens, "mounts")
     await page.click("tbody a")
     await page.until("document.querySelector('form[action$=\"/sync\"]') !== null")

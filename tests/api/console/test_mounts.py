@@ -26,14 +26,14 @@ async def mounted(client: Client, space: Space) -> str:
     config = {"connectionId": connection, "resource": RESOURCE}
     item = {"kind": "external_resource", "title": "Handbook", "config": config}
     answer = await client.post("/v1/items", json={"workspaceId": str(space.id), **item})
-    return f"/workspaces/{space.id}/mounts/{read(answer, 201)['item']['targetId']}"
+    return f"/workspaces/{space.id}/integrations/mounts/{read(answer, 201)['item']['targetId']}"
 
 
 async def test_a_mount_is_synced_cancelled_and_deleted(
     app: FastAPI, client: Client, space: Space, foreign: Space, owner: Visitor
 ) -> None:
     path = await mounted(client, space)
-    listed = f"/workspaces/{space.id}/mounts"
+    listed = f"/workspaces/{space.id}/integrations/mounts"
     shown = (await owner.get(listed)).text
     assert (path in shown, HOSTILE in shown, "being read" in shown) == (True, False, True)
     page = (await owner.get(path)).text

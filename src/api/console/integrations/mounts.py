@@ -8,7 +8,8 @@ from api.console.rendering import page, see_other
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, Cursor, Router
-from api.routers.sources.mounts import MOUNT, MOUNTS, READ, WRITE
+from api.routers.sources.connections import INTEGRATIONS
+from api.routers.sources.mounts import READ, WRITE
 from api.routers.sources.resources import PROVIDER_ERRORS
 from models.core.access.rules import Level, Scope
 from models.sources.connections.queries import get_connection
@@ -20,8 +21,8 @@ from runtime.errors import ConflictError, NotFoundError
 router = Router(tags=["console"], refuse=refuse)
 
 PAGE = 50
-_ALL = MOUNTS.removeprefix("/v1")
-_ONE = MOUNT.removeprefix("/v1")
+_ALL = f"{INTEGRATIONS.removeprefix('/v1')}/mounts"
+_ONE = f"{_ALL}/{{mountId}}"
 _LIST = Access(scopes=[Scope.INTEGRATIONS_READ], level=Level.VIEW)
 
 
@@ -76,11 +77,15 @@ async def cancel_sync(request: ApiRequest) -> Response:
 async def delete_mount_by_form(request: ApiRequest) -> Response:
     """Put a mount into the trash."""
     await commands.delete_mount(request.work, request.actor, request.ids["mountId"])
-    return see_other(f"/workspaces/{request.workspace_id}/mounts")
+    return see_other(_path(request))
 
 
 def _back(request: ApiRequest) -> Response:
-    return see_other(f"/workspaces/{request.workspace_id}/mounts/{request.ids['mountId']}")
+    return see_other(f"{_path(request)}/{request.ids['mountId']}")
+
+
+def _path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/integrations/mounts"
 
 
 async def _label(request: ApiRequest, mount: MountDetail) -> str | None:
