@@ -262,6 +262,8 @@ EXAMPLES: Mapping[str, Example] = {
         body=lambda one: {"nodeId": "a", "automationVersionId": one.ids["versionId"]},
     ),
     "list_automation_runs": GET,
+    "get_run_statistics": GET,
+    "get_automation_statistics": GET,
     "get_automation_run": GET,
     "cancel_automation_run": Example(ends=True),
     "list_workspace_automation_runs": Example(

@@ -1,8 +1,9 @@
-"""The sweep of usage totals: rows that can no longer change are counted once."""
+"""The sweep of sums: rows that can no longer change are counted once."""
 
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
 from models.workspace.usage.totals import settle_totals
 from runtime.database import Database
@@ -20,7 +21,7 @@ class UsageMaintenance:
     @activity.defn(name="settle_usage")
     async def settle_usage(self) -> dict[str, int]:
         """Bring totals up to date. Safe to repeat: a total goes on from where it is."""
-        sweeps = {"workspaces": settle_totals, "databases": merge_counts}
+        sweeps = {"workspaces": settle_totals, "databases": merge_counts, "runs": settle_runs}
         counts = dict.fromkeys(sweeps, 0)
         async with heartbeats():
             for counter, settle in sweeps.items():

@@ -1,8 +1,11 @@
 """Parts of statements about runs, for nouns whose rows name one."""
 
-from sqlalchemy import ColumnElement, FromClause
+from typing import Any
 
-from models.automation.automation_runs.tables import automation_run
+from sqlalchemy import ColumnElement, FromClause, Select, select
+
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 
 RUN = automation_run.c
@@ -13,3 +16,13 @@ def run_of(run_id: ColumnElement[Id]) -> tuple[FromClause, ColumnElement[bool]]:
     """The join to the run that a column names: `select(…).join(*run_of(noun.c.run_id))`."""
     # By id alone: the primary key finds one, whatever PostgreSQL believes of a workspace's runs.
     return automation_run, RUN.id == run_id
+
+
+def failed_node_of(run_id: ColumnElement[Id]) -> Select[Any]:
+    """The node that failed last in the run that a column names, with its error code."""
+    return (
+        select(node_run.c.node_id, node_run.c.error_code)
+        .where(node_run.c.run_id == run_id, node_run.c.status == NodeStatus.FAILED)
+        .order_by(node_run.c.completed_at.desc(), node_run.c.node_id)
+        .limit(1)
+    )

@@ -7,11 +7,13 @@ automations call each other in a loop; PostgreSQL then aborts one of them, and i
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Integer,
+    Select,
     Text,
     Uuid,
     and_,
@@ -26,7 +28,7 @@ from sqlalchemy import (
 
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.start_intents import append_starts
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import IS_OPEN, automation_run
 from models.automation.automations.joins import GRAPH, graph_of
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -165,3 +167,39 @@ async def oldest(work: UnitOfWork, automation_id: Id, key: str, count: int) -> l
     """The runs that have held a slot of this key longest."""
     parameters = {"automation_id": automation_id, "key": key, "count": count}
     return [row.id for row in await _OLDEST.rows(work, parameters)]
+
+
+_LOOKED_AT = 10_000
+"""Open runs with a key that are counted: who has more sees the busiest of these."""
+
+
+class KeyRow(Protocol):
+    """A key with its open runs: `admitted` have a slot, `queued` wait for one."""
+
+    automation_id: Id
+    key: str
+    admitted: int
+    queued: int
+
+
+async def busiest_keys(
+    work: UnitOfWork, workspace_id: Id, automation_ids: Select[Id], most: int
+) -> Sequence[KeyRow]:
+    """The keys of automations with the most open runs now, the most first."""
+    keyed = (
+        select(_run.automation_id, _run.concurrency_key.label("key"), _run.admitted_at)
+        .where(
+            _run.workspace_id == workspace_id,
+            IS_OPEN,
+            _run.concurrency_key.is_not(None),
+            _run.automation_id.in_(automation_ids),
+        )
+        .limit(_LOOKED_AT)
+        .subquery("keyed")
+    )
+    key = (keyed.c.automation_id, keyed.c.key)
+    admitted = func.count(keyed.c.admitted_at)
+    counted = select(
+        *key, admitted.label("admitted"), (func.count() - admitted).label("queued")
+    ).group_by(*key)
+    return await work.rows(counted.order_by(func.count().desc(), *key).limit(most), of=KeyRow)

@@ -1,0 +1,210 @@
+"""Reading statistics of runs: the sums, and the ends that are not yet among them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Subquery,
+    Table,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+    union_all,
+)
+
+from models.automation.automation_runs.rules import ENDED_RUN, RunStatus
+from models.automation.automation_runs.slots import busiest_keys
+from models.automation.automations.joins import AUTOMATION, open_automations
+from models.automation.run_statistics.rules import Grain, percentile
+from models.automation.run_statistics.shapes import (
+    BusyKey,
+    EndedRuns,
+    FailingNode,
+    Percentiles,
+    Period,
+    RunStatistics,
+)
+from models.automation.run_statistics.sums import FAILURES, ends_of, period_of
+from models.automation.run_statistics.tables import ended_run, failure_statistic, run_statistic
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, ValidationError
+
+MOST_LISTED = 20
+OUTCOMES = tuple(status for status in RunStatus if status in ENDED_RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Whole hours or days, from one begin to another."""
+
+    by: Grain
+    since: datetime
+    until: datetime
+
+
+def span(now: datetime, by: Grain, since: datetime | None, until: datetime | None) -> Span:
+    """The whole periods that hold a time, the newest ones by default.
+
+    Raises ValidationError for one that ends before it begins, and for too many periods.
+    """
+    last = by.end_of(until or now)
+    first = last - by.length * by.usual if since is None else by.start_of(since)
+    if last <= first:
+        raise ValidationError.at("until", "Later than `since`.")
+    if last - first > by.length * by.most:
+        raise ValidationError.at("since", f"At most {by.most} {by}s before `until`.")
+    return Span(by, first, last)
+
+
+class _Sum(Protocol):
+    start: datetime
+    status: str | None
+    duration: int | None
+    queueing: int | None
+    runs: int
+
+
+async def get_statistics(
+    work: UnitOfWork, actor: Actor, automation_id: Id | None, over: Span
+) -> RunStatistics:
+    """The statistics of one automation, or of all that the actor sees.
+
+    Raises NotFoundError for an automation that the actor does not see.
+    """
+    automations = open_automations(actor, Level.VIEW)
+    if automation_id is not None:
+        automations = automations.where(AUTOMATION.id == automation_id)
+        if await work.scalar(automations) is None:
+            raise NotFoundError("automation")
+    tallies: defaultdict[datetime, _Tally] = defaultdict(_Tally)
+    total = _Tally()
+    for row in await work.rows(_sums(actor, automations, over), of=_Sum):
+        total.add(row)
+        tallies[row.start].add(row)
+    return RunStatistics(
+        by=over.by,
+        since=over.since,
+        until=over.until,
+        total=EndedRuns(**total.shown()),
+        periods=[
+            Period(start=start, **tallies[start].shown())
+            for start in over.by.starts(over.since, over.until)
+        ],
+        failing_nodes=await _failing_nodes(work, actor, automations, over),
+        busiest_keys=[
+            BusyKey.model_validate(row)
+            for row in await busiest_keys(work, actor.workspace_id, automations, MOST_LISTED)
+        ],
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The runs of a period by what they have in common."""
+
+    outcomes: Counter[RunStatus] = field(default_factory=Counter)
+    durations: Counter[int] = field(default_factory=Counter)
+    queueing: Counter[int] = field(default_factory=Counter)
+
+    def add(self, row: _Sum) -> None:
+        """Add a sum: each is about one thing alone."""
+        if row.status is not None:
+            self.outcomes[RunStatus(row.status)] += row.runs
+        elif row.duration is not None:
+            self.durations[row.duration] += row.runs
+        elif row.queueing is not None:
+            self.queueing[row.queueing] += row.runs
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "runs": self.outcomes.total(),
+            "outcomes": {status: self.outcomes[status] for status in OUTCOMES},
+            "duration": _percentiles(self.durations),
+            "queueing": _percentiles(self.queueing),
+        }
+
+
+def _percentiles(counts: Mapping[int, int]) -> Percentiles | None:
+    p50, p95, p99 = (percentile(counts, share) for share in (0.5, 0.95, 0.99))
+    if p50 is None or p95 is None or p99 is None:
+        return None
+    return Percentiles(p50=p50, p95=p95, p99=p99)
+
+
+def _sums(actor: Actor, automations: Select[Any], over: Span) -> Select[Any]:
+    """The sums of each period by outcome, by duration and by time in the queue."""
+    names = ("start", "status", "duration", "queueing")
+    settled = select(*[run_statistic.c[name] for name in names], run_statistic.c.runs).where(
+        *_within(run_statistic, actor, automations, over)
+    )
+    ends = _ends(actor, automations, over)
+    start = period_of(literal(over.by.value), ends.c.completed_at)
+    others = (ends.c[name] for name in names[1:])
+    every = union_all(settled, select(start.label("start"), *others, literal(1))).subquery("every")
+    ways = [tuple_(every.c.start, every.c[name]) for name in names[1:]]
+    return select(
+        *[every.c[name] for name in names], cast(func.sum(every.c.runs), BigInteger).label("runs")
+    ).group_by(func.grouping_sets(*ways))
+
+
+async def _failing_nodes(
+    work: UnitOfWork, actor: Actor, automations: Select[Any], over: Span
+) -> Sequence[FailingNode]:
+    names = ("automation_id", "node_id", "error_code")
+    settled = select(
+        *[failure_statistic.c[name] for name in names], failure_statistic.c.runs
+    ).where(*_within(failure_statistic, actor, automations, over))
+    ends = _ends(actor, automations, over)
+    failed = ends.c.status.in_([status.value for status in FAILURES])
+    late = select(*[ends.c[name] for name in names], literal(1)).where(failed)
+    every = union_all(settled, late).subquery("every")
+    key = [every.c[name] for name in names]
+    runs = cast(func.sum(every.c.runs), BigInteger)
+    statement = select(*key, runs.label("runs")).group_by(*key).order_by(runs.desc(), *key)
+    return [
+        FailingNode(
+            automation_id=row.automation_id,
+            node_id=row.node_id or None,
+            error_code=row.error_code or None,
+            runs=row.runs,
+        )
+        for row in await work.rows(statement.limit(MOST_LISTED))
+    ]
+
+
+def _within(
+    sums: Table, actor: Actor, automations: Select[Any], over: Span
+) -> Iterable[ColumnElement[bool]]:
+    columns = sums.c
+    return (
+        columns.workspace_id == actor.workspace_id,
+        columns.grain == over.by.value,
+        columns.start >= over.since,
+        columns.start < over.until,
+        columns.automation_id.in_(automations),
+    )
+
+
+def _ends(actor: Actor, automations: Select[Any], over: Span) -> Subquery:
+    """The ends of the span that are not yet among the sums."""
+    late = select(ended_run).where(ended_run.c.workspace_id == actor.workspace_id).subquery("late")
+    ends = ends_of(late).subquery("ends")
+    return (
+        select(ends)
+        .where(
+            ends.c.automation_id.in_(automations),
+            ends.c.completed_at >= over.since,
+            ends.c.completed_at < over.until,
+        )
+        .subquery("late_ends")
+    )

@@ -1,0 +1,127 @@
+"""Sums of runs that ended: how one is counted, and the upkeep of the sums."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    FromClause,
+    Select,
+    SmallInteger,
+    Table,
+    Text,
+    case,
+    cast,
+    column,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    values,
+)
+from sqlalchemy.dialects.postgresql import Insert, insert
+
+from models.automation.automation_runs.joins import RUN, failed_node_of, run_of
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.run_statistics.rules import BASE, NEVER, Grain
+from models.automation.run_statistics.tables import ended_run, failure_statistic, run_statistic
+from models.core.purging import MAX_ROWS
+from runtime.database import UnitOfWork
+
+MOST_AT_ONCE = 5_000
+FAILURES = (RunStatus.FAILED, RunStatus.TIMED_OUT)
+_KINDS_OF_SUMS: Sequence[Table] = (run_statistic, failure_statistic)
+
+
+async def settle_runs(work: UnitOfWork) -> int:
+    """Add some of the runs that ended to the sums. Returns their number; repeat until 0."""
+    next_ones = (
+        select(ended_run.c.run_id)
+        .order_by(ended_run.c.run_id)
+        .limit(MOST_AT_ONCE)
+        .with_for_update(skip_locked=True)
+    )
+    rows = (
+        delete(ended_run)
+        .where(ended_run.c.run_id.in_(next_ones))
+        .returning(ended_run.c.run_id, ended_run.c.workspace_id)
+        .cte("noted")
+    )
+    ends = ends_of(rows).cte("ends")
+    added = [_added(sums, ends).cte(sums.name + "_added") for sums in _KINDS_OF_SUMS]
+    number = select(func.count()).select_from(rows).add_cte(*added)
+    return int(await work.scalar(number))
+
+
+async def purge_sums(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Delete up to `limit` sums that are past their time; return the number. Repeat until 0."""
+    for sums in _KINDS_OF_SUMS:
+        key = sums.primary_key.columns
+        old = select(*key).where(
+            or_(*[(sums.c.grain == one) & (sums.c.start < work.now - one.kept) for one in Grain])
+        )
+        gone = await work.execute(
+            delete(sums).where(func.row(*key).in_(old.limit(limit).scalar_subquery()))
+        )
+        if gone.rowcount:
+            return gone.rowcount
+    return 0
+
+
+def ends_of(notes: FromClause) -> Select[Any]:
+    """The facts that sums are made of, of the runs that were noted as ended."""
+    node = failed_node_of(notes.c.run_id).lateral("node")
+    failed = RUN.status.in_([status.value for status in FAILURES])
+    return (
+        select(
+            notes.c.workspace_id,
+            RUN.automation_id,
+            RUN.status,
+            RUN.completed_at,
+            _bucket(RUN.completed_at, RUN.started_at).label("duration"),
+            _bucket(RUN.started_at, RUN.created_at).label("queueing"),
+            func.coalesce(node.c.node_id, "").label("node_id"),
+            func.coalesce(node.c.error_code, "").label("error_code"),
+        )
+        .select_from(notes)
+        .join(*run_of(notes.c.run_id))
+        .outerjoin(node, failed)
+    )
+
+
+def period_of(grain: ColumnElement[str], moment: ColumnElement[datetime]) -> ColumnElement[Any]:
+    """The begin of the period of a length that a moment lies in."""
+    return func.date_trunc(grain, moment, "UTC")
+
+
+def _added(sums: Table, ends: CTE) -> Insert:
+    """The statement that adds ends to the sums of a table: of their hour, and of their day."""
+    grain = values(column("grain", Text), name="grains").data([(one.value,) for one in Grain])
+    of_period = {"grain": grain.c.grain, "start": period_of(grain.c.grain, ends.c.completed_at)}
+    key = [
+        of_period[one.name] if one.name in of_period else ends.c[one.name]
+        for one in sums.primary_key.columns
+    ]
+    rows = select(*key, func.count()).select_from(ends.join(grain, true())).group_by(*key)
+    if sums is failure_statistic:
+        rows = rows.where(ends.c.status.in_([status.value for status in FAILURES]))
+    # In the order of the key: who else adds to the same sums takes their locks alike.
+    statement = insert(sums).from_select(
+        [*sums.primary_key.columns.keys(), "runs"], rows.order_by(*key)
+    )
+    return statement.on_conflict_do_update(
+        index_elements=sums.primary_key.columns.keys(),
+        set_={"runs": sums.c.runs + statement.excluded.runs},
+    )
+
+
+def _bucket(end: ColumnElement[Any], begin: ColumnElement[Any]) -> ColumnElement[Any]:
+    elapsed = func.extract("epoch", end - begin) * 1000
+    # Clocks of two processes may differ. NULL, of a run that never began, must stay one.
+    elapsed = case((elapsed < 0, 0), else_=elapsed)
+    bucket = func.floor(func.ln(elapsed + 1) / func.ln(literal(BASE)))
+    return func.coalesce(cast(bucket, SmallInteger), NEVER)
