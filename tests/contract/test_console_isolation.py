@@ -54,6 +54,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "read_by_form": {"resource": RESOURCE},
     "mount_by_form": {"resource": RESOURCE},
     "import_by_form": {"resource": RESOURCE},
+    "plan_by_form": {"instruction": "Add a database"},
     "import_form_by_form": {"resource": RESOURCE},
     "edit_connection_by_form": {"label": "Ours"},
 }

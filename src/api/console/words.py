@@ -23,6 +23,11 @@ def clock(value: datetime) -> str:
     return f"{value.astimezone(UTC):%-d %b %Y, %H:%M:%S} UTC"
 
 
+def day(value: datetime) -> str:
+    """A day of UTC."""
+    return f"{value.astimezone(UTC):%-d %b %Y}"
+
+
 def duration(seconds: float) -> str:
     """`850 ms`, `4.2 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`."""
     if seconds < 1:
@@ -74,6 +79,7 @@ def indented(value: object) -> str:
 FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment,
     "clock": clock,
+    "day": day,
     "duration": duration,
     "plain": plain,
     "queried": queried,

@@ -9,6 +9,7 @@ from api.console.automations import routes as console_automations
 from api.console.automations import run_forms as console_run_forms
 from api.console.automations import settings as console_automation_settings
 from api.console.automations import versions as console_versions
+from api.console.changes import routes as console_changes
 from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
@@ -26,6 +27,7 @@ from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.console.sources import routes as console_sources
+from api.console.statistics import routes as console_statistics
 from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
 from api.kernel.routing import Router
 from api.routers import service
@@ -110,6 +112,8 @@ ROUTERS: Sequence[Router] = (
     console_editing.router,
     console_imports.router,
     console_sources.router,
+    console_statistics.router,
+    console_changes.router,
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,

@@ -24,18 +24,21 @@ function near(seconds) {
   return null;
 }
 
-function shown(moment) {
-  const now = new Date();
-  const close = near((moment - now) / 1000);
-  if (close !== null) return close;
+/** `27 Nov, 05:00`. */
+function placed(moment, now) {
   const date = moment.getFullYear() === now.getFullYear() ? day : year;
   return `${date.format(moment)}, ${clock.format(moment)}`;
+}
+
+function shown(moment) {
+  const now = new Date();
+  return near((moment - now) / 1000) ?? placed(moment, now);
 }
 
 function tell(time) {
   const moment = new Date(time.dateTime);
   if (Number.isNaN(moment.getTime())) return;
-  const text = shown(moment);
+  const text = time.dataset.style === "clock" ? placed(moment, new Date()) : shown(moment);
   if (time.textContent !== text) time.textContent = text;
   const title = `${exact.format(moment)}\n${time.dateTime}`;
   if (time.title !== title) time.title = title;

@@ -32,7 +32,10 @@ _PAGES: Sequence[tuple[str, str, Scope | None]] = (
     ("Runs", "runs", Scope.AUTOMATIONS_READ),
     ("Failed runs", "runs?status=failed", Scope.AUTOMATIONS_READ),
     ("Waiting runs", "runs?status=waiting", Scope.AUTOMATIONS_READ),
+    ("Statistics of runs", "runs/statistics", Scope.AUTOMATIONS_READ),
     ("Automations", "automations", Scope.AUTOMATIONS_READ),
+    ("Changes", "changes", Scope.WORKSPACE_CHANGES_READ),
+    ("Mounts", "integrations/mounts", Scope.INTEGRATIONS_READ),
     ("Settings", "settings", None),
     ("Notifications", "notifications", None),
 )

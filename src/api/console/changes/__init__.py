@@ -1,0 +1,1 @@
+"""Change sets as pages: planned, reviewed, applied."""

@@ -1,0 +1,152 @@
+"""Change sets: asked for in words, looked at operation by operation, applied or rejected."""
+
+import json
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from api.console.forms import Form, body_of, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl, queried
+from api.console.workspace.entered import BLANK, Entered, Fields
+from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.routers.workspace.ai_runs import READ as READ_RUN
+from api.routers.workspace.ai_runs import WRITE
+from api.routers.workspace.changes import CHANGES
+from models.core.access.rules import Scope
+from models.workspace.changes import queries
+from models.workspace.changes.commands import application, proposals
+from models.workspace.changes.rules.kinds import Stake
+from models.workspace.changes.rules.status import WAITING, ChangeStatus
+from models.workspace.changes.shapes import (
+    ApplyChanges,
+    ApplyResult,
+    ChangeSetDetail,
+    CreateAiRun,
+    RejectChanges,
+)
+from models.workspace.starters import planning
+from runtime.errors import ConflictError, InProgressError, NotFoundError
+
+router = Router(tags=["console"], refuse=refuse)
+
+PAGE = 50
+_ALL = CHANGES.removeprefix("/v1")
+_ONE = f"{_ALL}/{{changeId}}"
+_READ = paged(Access(scopes=[Scope.WORKSPACE_CHANGES_READ]))
+_APPLY = paged(Access(scopes=[Scope.WORKSPACE_CHANGES_APPLY], idempotent=True))
+_CLOSED = (ConflictError, InProgressError)
+
+
+class Instruction(Form):
+    """The changes that are wished for, in words."""
+
+    instruction: str
+
+
+class Rejection(Form):
+    """The reason for which changes are rejected."""
+
+    reason: str | None = None
+
+
+@router.get(_ALL, access=_READ, documented=False)
+async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the change sets."""
+    turned = request.page("console changes", PAGE, cursor)
+    listed = await queries.list_changes(request.work, request.actor, turned)
+    shell = await shell_of(request)
+    path = f"/v1{shell.at('changes')}"
+    body = json.dumps({"instruction": "Add a database for customer feedback"})
+    calls = {
+        "List changes": curl(shell.base, "GET", f"{path}?limit={PAGE}"),
+        "Plan changes": curl(shell.base, "POST", f"/v1{shell.at('ai', 'runs')}", body),
+    }
+    return page(request, "changes.html", shell, listed=listed, cursor=cursor, calls=calls)
+
+
+@router.post(_ALL, access=paged(WRITE), errors=[InProgressError], documented=False)
+async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
+    """Have changes planned, and lead to where they will stand."""
+    content = body_of(CreateAiRun, {"instruction": body.instruction})
+    keys = request.services.keys
+    await planning.plan_run(request.work, request.actor, keys, request.new_id, content)
+    return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
+
+
+@router.get(f"{_ONE}/plan", access=paged(READ_RUN), errors=[ConflictError], documented=False)
+async def get_plan(request: ApiRequest) -> Response:
+    """Wait for the plan of changes."""
+    work, actor, change_id = request.work, request.actor, request.ids["changeId"]
+    try:
+        planned: ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
+    except NotFoundError:
+        planned = await planning.plan_outcome(work, actor, change_id, last=False)
+    if planned is not None:
+        return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
+    return page(request, "planning.html", await shell_of(request))
+
+
+@router.get(_ONE, access=_READ, documented=False)
+async def get_change_set(request: ApiRequest) -> Response:
+    """Look at the operations of a change set, and at what became of each."""
+    return await _shown(request, BLANK)
+
+
+@router.post(f"{_ONE}/apply", access=_APPLY, errors=_CLOSED, documented=False)
+async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Apply what is ticked and what needs nobody's approval; or try it, and keep nothing."""
+    work, actor, change_id = request.work, request.actor, request.ids["changeId"]
+    indexes = [int(name) for name in body.checked("operation") if name.isdecimal()]
+    content = body_of(
+        ApplyChanges, {"approvedIndexes": sorted(indexes), "dryRun": "try" in body.texts}
+    )
+    if content.dry_run:
+        keys = request.services.keys
+        tried = await application.try_out(work, actor, keys, change_id, content)
+        return await _shown(request, Entered(body.texts), tried)
+    await application.accept_application(work, actor, change_id, request.new_id, content)
+    return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
+
+
+@router.post(
+    f"{_ONE}/reject",
+    access=paged(replace(WRITE, scopes=[Scope.AI_WRITE, Scope.WORKSPACE_CHANGES_READ])),
+    errors=_CLOSED,
+    documented=False,
+)
+async def reject_by_form(request: ApiRequest, body: Rejection) -> Response:
+    """Reject what waits to be applied."""
+    change_id = request.ids["changeId"]
+    reason = body_of(RejectChanges, {"reason": body.reason}).reason
+    await proposals.reject(request.work, request.actor, change_id, reason)
+    return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
+
+
+async def _shown(
+    request: ApiRequest, entered: Entered, tried: ApplyResult | None = None
+) -> Response:
+    change_id = request.ids["changeId"]
+    changes = await queries.get_changes(request.work, request.actor, change_id)
+    shell = await shell_of(request)
+    path = f"/v1{shell.at('changes', change_id)}"
+    results = tried.results if tried is not None else changes.results
+    return page(
+        request,
+        "change_set.html",
+        shell,
+        changes=changes,
+        operations=list(zip(changes.operations, results, strict=True)),
+        waits=changes.status in WAITING,
+        applying=changes.status is ChangeStatus.APPLYING,
+        asks=[one.index for one in changes.operations if one.stake is not Stake.NEVER_ASK],
+        entered=entered,
+        tried=tried,
+        live=queried(shell.at("changes", change_id)),
+        calls={
+            "Apply them": curl(shell.base, "POST", f"{path}/apply", '{"approvedIndexes": [0]}'),
+            "Read them": curl(shell.base, "GET", path),
+        },
+    )

@@ -1,0 +1,47 @@
+"""The statistics of the runs of a workspace, or of one automation."""
+
+from starlette.responses import Response
+
+from api.console.charts import chart_of
+from api.console.forms import paged
+from api.console.refusals import refuse
+from api.console.rendering import page
+from api.console.runs.listing import automation_choices
+from api.console.shell import shell_of
+from api.console.words import curl, queried
+from api.kernel.routing import Access, ApiRequest, QueryId, Router
+from models.automation.run_statistics.queries import get_statistics, span
+from models.automation.run_statistics.rules import Grain
+from models.core.access.rules import Level, Scope
+
+router = Router(tags=["console"], refuse=refuse)
+
+_PERIODS = (("hour", "Last 24 hours"), ("day", "Last 30 days"))
+
+
+@router.get(
+    "/workspaces/{workspaceId}/runs/statistics",
+    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)),
+    documented=False,
+)
+async def get_statistics_page(
+    request: ApiRequest, by: Grain = Grain.HOUR, automation_id: QueryId | None = None
+) -> Response:
+    """Look at how many runs ended, how, and how long they took."""
+    over = span(request.work.now, by, None, None)
+    statistics = await get_statistics(request.work, request.actor, automation_id, over)
+    automations = await automation_choices(request, automation_id)
+    shell = await shell_of(request)
+    path = f"/v1{shell.at('automation-runs', 'statistics')}"
+    return page(
+        request,
+        "statistics.html",
+        shell,
+        chart=chart_of(statistics),
+        by=by.value,
+        periods=_PERIODS,
+        automation_id=automation_id,
+        automations=automations,
+        labels=dict(automations),
+        call=curl(shell.base, "GET", queried(path, by=by.value, automationId=automation_id)),
+    )
