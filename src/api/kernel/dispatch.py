@@ -55,6 +55,8 @@ class Dispatch:
         self._root = _Node()
         self._pages = _Node()
         self._neighbours = Neighbours(routes)
+        pages = (one.operation for one in routes if one.operation.access.credential == "browser")
+        self._refuse_page = next((page.refuse for page in pages), None)
         for route in routes:
             self._add(route)
 
@@ -134,6 +136,8 @@ class Dispatch:
             raise refusal
 
         is_public = isinstance(refusal, UnknownMethodError) and refusal.is_public
+        if self._refuse_page is not None and not is_public and _may_be_a_page(scope):
+            return replace(_PAGE_REFUSAL, endpoint=_no_page, refuse=self._refuse_page)
         return replace(_PUBLIC_REFUSAL if is_public else _REFUSAL, endpoint=refuse)
 
     def _add(self, route: Route) -> None:
@@ -175,6 +179,16 @@ def _walk(
         if found is not None:
             found[1].append(segment)
     return found
+
+
+def _may_be_a_page(scope: Scope) -> bool:
+    """True for an address that a person opens; one of an operation is told of in JSON."""
+    is_address = scope["method"] == "GET" and not scope["path"].startswith("/v1/")
+    return is_address and takes_html(scope)
+
+
+async def _no_page(_: ApiRequest) -> NoReturn:
+    raise NotFoundError("page")
 
 
 def _names_nothing(operation: Operation, values: Mapping[str, str]) -> bool:
@@ -225,3 +239,4 @@ _REFUSAL = describe_operation(
     method="GET",
 )
 _PUBLIC_REFUSAL = replace(_REFUSAL, access=Access(raw=True, credential="none", transaction=False))
+_PAGE_REFUSAL = replace(_REFUSAL, access=Access(raw=True, credential="browser", page=True))

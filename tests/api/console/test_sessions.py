@@ -303,3 +303,17 @@ async def test_a_session_of_a_browser_is_no_credential_of_the_api(
         assert (await owner.request(method, path, json={}, headers=HTML)).status_code == 401
     bearer = {"Authorization": f"Bearer {owner.cookie}"}
     assert (await owner.get("/v1/me", headers=bearer)).status_code == 401
+
+
+async def test_an_address_that_is_no_page_is_told_of_on_a_page(
+    space: Space, owner: Visitor, nobody: Visitor
+) -> None:
+    for path in ("/nowhere", f"/workspaces/{space.id}/nowhere", "/workspaces/x", "/runs/x/y"):
+        answer = await owner.get(path)
+        assert (answer.status_code, "<h1>" in answer.text) == (404, True), path
+        asked = await nobody.get(path)
+        assert (asked.status_code, asked.headers["location"][:9]) == (303, "/sign-in?"), path
+    operation = await owner.get("/v1/nowhere")
+    assert operation.headers["content-type"] == "application/json"
+    plain = await owner.get("/nowhere", headers={"Accept": "application/json"})
+    assert (plain.status_code, plain.headers["content-type"]) == (401, "application/json")
