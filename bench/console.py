@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from bench.figures import Figure, quantile
+from bench.growth import settle
 from bench.growth_rows import LongHistory, automation_of_three_nodes
 from bench.platform import Platform
 from bench.rounds import say
@@ -27,6 +28,7 @@ async def console(platform: Platform) -> list[Figure]:
     past = await LongHistory.of(platform, automation_id)
     started = time.monotonic()
     await past.grow(ROWS)
+    await settle(platform)
     say(f"  {ROWS:,} rows of each table, after {time.monotonic() - started:.0f} s")
     async with _session(platform) as browser:
         figures = []
@@ -54,6 +56,8 @@ def _pages(platform: Platform, automation_id: str, past: LongHistory) -> Mapping
     return {
         "home": place,
         "runs": f"{place}/runs",
+        "statistics": f"{place}/runs/statistics",
+        "statistics of 30 days": f"{place}/runs/statistics?by=day",
         "runs failed": f"{place}/runs?status=failed",
         "runs of an automation": f"{place}/runs?automationId={automation_id}",
         "automations": f"{place}/automations",

@@ -12,6 +12,7 @@ from bench.figures import Figure, quantile
 from bench.growth_rows import LongHistory, automation_of_three_nodes
 from bench.platform import Platform
 from bench.rounds import say
+from models.automation.run_statistics.sums import settle_runs
 from models.workspace.usage.totals import settle_totals
 from runtime.database import Database
 from runtime.families import Family
@@ -38,7 +39,7 @@ async def growth(platform: Platform, client: Client) -> list[Figure]:
     for size in (SMALL, *SIZES):
         started = time.monotonic()
         await past.grow(size)
-        await _settle(platform)
+        await settle(platform)
         say(f"  {size:,} rows of each table, after {time.monotonic() - started:.0f} s")
         for name, ask in questions.items():
             times[name][size] = await _timed(ask)
@@ -66,6 +67,9 @@ def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Map
         "runs failed in five days": (runs, {"status": "failed", "since": since}),
         "runs before five days": (runs, {"until": since}),
         "runs of an automation": (of_one, {}),
+        "statistics of a day": (f"{runs}/statistics", {}),
+        "statistics of 30 days": (f"{runs}/statistics", {"by": "day"}),
+        "statistics of an automation": (f"{of_one}/statistics", {"by": "day"}),
         "runs failed of an automation": (of_one, {"status": "failed"}),
         "automations": (f"{place}/automations", {}),
         "runs of an action": (f"{place}/actions/{past.ids['action_id']}/runs", {}),
@@ -114,11 +118,15 @@ async def _timed(ask: Ask) -> list[float]:
     return times
 
 
-async def _settle(platform: Platform) -> None:
+async def settle(platform: Platform) -> None:
     """Count what maintenance has counted when rows come in as time passes, and not all at once."""
     database = Database(platform.database_url)
     async with database.transaction() as work:
         await settle_totals(work)
+    left = 1
+    while left:
+        async with database.transaction() as work:
+            left = await settle_runs(work)
     await database.close()
 
 

@@ -12,7 +12,7 @@ DAYS = 20
 _AGE = "make_interval(secs => random() * 86400 * %(days)s::int)"
 
 _RUNS = f"""
-INSERT INTO automation_run (id, workspace_id, automation_id, automation_version_id, graph_checksum,
+WITH made AS (INSERT INTO automation_run (id, workspace_id, automation_id, automation_version_id, graph_checksum,
     status, source, trigger_payload, options, output, created_at, started_at, completed_at)
 SELECT uuidv7(-age), workspace_id, automation_id, automation_version_id, graph_checksum,
     CASE WHEN n %% 1009 = 0 THEN 'failed' WHEN n %% 4999 = 0 THEN 'timed_out' ELSE 'succeeded' END,
@@ -21,6 +21,8 @@ SELECT uuidv7(-age), workspace_id, automation_id, automation_version_id, graph_c
 FROM automation_run run,
     (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
 WHERE run.id = %(run_id)s
+RETURNING id, workspace_id)
+INSERT INTO ended_run (run_id, workspace_id) SELECT id, workspace_id FROM made
 """  # noqa: S608
 _NODES = """
 INSERT INTO node_run (run_id, node_id, scope_key, workspace_id, node_kind, status, attempt, output,
@@ -99,7 +101,7 @@ _BESIDE = (
 _NOTHING = {"output": {}}
 _LOGGED = ("automation_run", "workspace_event", "action_run", "data_source_run", "notification")
 """Tables whose triggers write the log, which is filled by itself."""
-FILLED = (*_LOGGED, "node_run", "request_log", "record", "delivery")
+FILLED = (*_LOGGED, "node_run", "request_log", "record", "delivery", "ended_run")
 
 
 class LongHistory:
