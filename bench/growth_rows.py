@@ -12,7 +12,8 @@ DAYS = 20
 _AGE = "make_interval(secs => random() * 86400 * %(days)s::int)"
 
 _RUNS = f"""
-WITH made AS (INSERT INTO automation_run (id, workspace_id, automation_id, automation_version_id, graph_checksum,
+WITH made AS (
+INSERT INTO automation_run (id, workspace_id, automation_id, automation_version_id, graph_checksum,
     status, source, trigger_payload, options, output, created_at, started_at, completed_at)
 SELECT uuidv7(-age), workspace_id, automation_id, automation_version_id, graph_checksum,
     CASE WHEN n %% 1009 = 0 THEN 'failed' WHEN n %% 4999 = 0 THEN 'timed_out' ELSE 'succeeded' END,
