@@ -268,6 +268,7 @@ EXAMPLES: Mapping[str, Example] = {
         query=lambda one: {"automationId": one.ids["automationId"]}
     ),
     "list_automation_node_runs": GET,
+    "compare_automation_runs": Example(query=lambda one: {"with": one.ids["runId"]}),
     # pages of runs; what watches a run ends with it
     "get_run": GET,
     "watch_run": Example(works=True),

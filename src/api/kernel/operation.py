@@ -109,7 +109,7 @@ def describe_operation(
         elif name not in preconditions:
             if to_camel(name) in parameters:
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
-            query[to_camel(name)] = _query(name, parameter)
+            query[wire_name(name)] = _query(name, parameter)
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -128,6 +128,11 @@ def describe_operation(
         echoes=_echoes(method, parameters, signature, body),
         refuse=refuse,
     )
+
+
+def wire_name(name: str) -> str:
+    """The name of a query parameter on the wire; a word of Python ends with `_` in the endpoint."""
+    return to_camel(name.rstrip("_"))
 
 
 def _chooses_workspace(access: Access, parameters: tuple[str, ...]) -> bool:

@@ -21,6 +21,7 @@ from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
+from api.console.runs import comparison as console_comparison
 from api.console.runs import routes as console_runs
 from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
@@ -34,6 +35,7 @@ from api.routers.automation import (
     actions,
     automation_runs,
     automations,
+    run_comparisons,
     run_pages,
     schedules,
     secrets,
@@ -120,6 +122,7 @@ ROUTERS: Sequence[Router] = (
     console_versions.router,
     console_incoming.router,
     console_runs.router,
+    console_comparison.router,
     console_run_actions.router,
     console_decisions.router,
     *WORKSPACE_PAGES,
@@ -170,6 +173,7 @@ ROUTERS: Sequence[Router] = (
     automations.router,
     schedules.router,
     automation_runs.router,
+    run_comparisons.router,
     run_pages.router,
     waits.router,
     webhooks.router,
