@@ -38,13 +38,11 @@ async def insert_run(
 ) -> str:
     """A run of a version with its nodes; a higher number came later."""
     began = BEGIN + timedelta(minutes=number)
+    times = {"created_at": began, "started_at": began}
     row = run_row(
         space,
         version,
-        created_at=began,
-        started_at=began,
-        completed_at=began + timedelta(seconds=30),
-        **values,
+        **{**times, "completed_at": began + timedelta(seconds=30), **values},
     )
     async with space.database.transaction() as work:
         await work.execute(insert(automation_run).values(row))

@@ -84,7 +84,7 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
         example=_example(automation),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,
-        runs=await listing(request, Filters(automation_id=automation_id), _RUNS),
+        runs=await listing(request, Filters(automationId=automation_id), _RUNS),
         calls=_calls(automation, base),
     )
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from api.console.runs.listing import Filters, Listing, Period, listing
+from api.console.runs.listing import Filters, Listing, listing
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_queries import RunPeriod
 from models.automation.automations.queries import next_due
 from models.automation.automations.shapes import AutomationSummary
 from models.automation.waits.pending import PendingApproval, pending_approvals
@@ -39,7 +40,7 @@ async def overview_of(request: ApiRequest) -> Overview:
         return Overview(approvals=approvals)
     return Overview(
         approvals=approvals,
-        failed=await listing(request, Filters(status=RunStatus.FAILED, period=Period.DAY), MOST),
+        failed=await listing(request, Filters(status=RunStatus.FAILED, period=RunPeriod.DAY), MOST),
         running=await listing(request, Filters(status=RunStatus.RUNNING), MOST),
         waiting=await listing(request, Filters(status=RunStatus.WAITING), MOST),
         recent=await listing(request, Filters(), MOST),

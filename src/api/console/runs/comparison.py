@@ -75,7 +75,7 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
     shell = await shell_of(request)
     place = f"/v1/workspaces/{request.actor.workspace_id}/automations/{automation.id}"
     path = queried(f"{place}/runs/{run_id}/comparison", **{"with": with_})
-    offered = await listing(request, Filters(automation_id=automation.id), _OFFERED)
+    offered = await listing(request, Filters(automationId=automation.id), _OFFERED)
     return page(
         request,
         "comparison.html",
