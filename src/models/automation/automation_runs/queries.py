@@ -170,13 +170,13 @@ async def _list(
         fitting = newest(statement, filters, page.fetch)
         read = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
     rows: list[AutomationRun] = carried(read)
-    shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(read) > len(rows))
-    if shown.cursor is None and last is not None:
-        shown = Page(shown.items, page.cursor_behind(*last))
-    metadata = await metadata_of(work, shown.items)
+    result = page.of(rows, lambda row: (row.created_at, row.id), cut=len(read) > len(rows))
+    if result.cursor is None and last is not None:
+        result = Page(result.items, page.cursor_behind(*last))
+    metadata = await metadata_of(work, result.items)
     return AutomationRunList(
-        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
-        cursor=shown.cursor,
+        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in result.items],
+        cursor=result.cursor,
         searched_until=None if last is None else last[0],
     )
 
