@@ -272,6 +272,15 @@ EXAMPLES: Mapping[str, Example] = {
     # pages of runs; what watches a run ends with it
     "get_run": GET,
     "watch_run": Example(works=True),
+    "list_run_filters": GET,
+    "create_run_filter": Example(
+        body=lambda one: {
+            "label": "Failed",
+            "query": {"status": "failed", "automationId": one.ids["automationId"]},
+        }
+    ),
+    "update_run_filter": body({"label": "Declined"}),
+    "delete_run_filter": Example(ends=True),
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),

@@ -406,6 +406,11 @@ async def _automations(made: Furnished) -> None:
     made.ids["versionId"] = published["publishedVersionId"]
     run = await made.post(f"{path}/run")
     made.ids["runId"] = run["id"]
+    saved = await made.post(
+        f"{made.space.path}/run-filters",
+        {"label": "Failed", "query": {"status": "failed"}, "shared": True},
+    )
+    made.ids["filterId"] = saved["id"]
 
 
 async def _waits(made: Furnished) -> None:

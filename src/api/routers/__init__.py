@@ -23,6 +23,7 @@ from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import comparison as console_comparison
 from api.console.runs import routes as console_runs
+from api.console.runs import saved_filters as console_run_filters
 from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
@@ -36,6 +37,7 @@ from api.routers.automation import (
     automation_runs,
     automations,
     run_comparisons,
+    run_filters,
     run_pages,
     schedules,
     secrets,
@@ -123,6 +125,7 @@ ROUTERS: Sequence[Router] = (
     console_incoming.router,
     console_runs.router,
     console_comparison.router,
+    console_run_filters.router,
     console_run_actions.router,
     console_decisions.router,
     *WORKSPACE_PAGES,
@@ -174,6 +177,7 @@ ROUTERS: Sequence[Router] = (
     schedules.router,
     automation_runs.router,
     run_comparisons.router,
+    run_filters.router,
     run_pages.router,
     waits.router,
     webhooks.router,

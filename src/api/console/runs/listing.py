@@ -1,6 +1,7 @@
 """The list of runs: its filters, its rows, and the equal call of the API."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -160,7 +161,12 @@ async def version_choices(request: ApiRequest, automation_id: Id | None) -> list
     return [("", "Any version"), *choices]
 
 
-def equal_call(request: ApiRequest, base: str, filters: Filters) -> str:
-    """The call of the API that lists the same."""
-    place = f"/v1/workspaces/{request.workspace_id}/automation-runs"
-    return curl(base, "GET", queried(place, **filters.wire, limit=PAGE))
+def equal_calls(request: ApiRequest, base: str, filters: Filters) -> Mapping[str, str]:
+    """The calls of the API that list the same, and save the filter."""
+    place = f"/v1/workspaces/{request.workspace_id}"
+    listed = queried(f"{place}/automation-runs", **filters.wire, limit=PAGE)
+    body = json.dumps({"label": "My runs", "query": filters.wire}, ensure_ascii=False)
+    return {
+        "List these runs": curl(base, "GET", listed),
+        "Save this filter": curl(base, "POST", f"{place}/run-filters", body),
+    }

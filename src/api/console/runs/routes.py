@@ -14,7 +14,7 @@ from api.console.runs.listing import (
     Filters,
     Listing,
     automation_choices,
-    equal_call,
+    equal_calls,
     listing,
     version_choices,
 )
@@ -24,6 +24,7 @@ from api.console.workspace.entered import Entered, attempt
 from api.kernel.routing import Access, ApiRequest, Cursor, Router
 from api.routers.automation import automation_runs, automations, run_pages
 from models.automation.automation_runs.queries import load_run
+from models.automation.saved_run_filters.queries import list_filters
 from models.core.access.rules import Level, Scope
 from runtime.errors import PlatformError
 
@@ -48,6 +49,7 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     cursor = filters.cursor
     outcome = await attempt(request, lambda: listing(request, filters, PAGE, cursor))
     refusal = outcome if isinstance(outcome, PlatformError) else None
+    saved_filters = (await list_filters(request.work, request.actor)).filters
     shell = await shell_of(request)
     answer = page(
         request,
@@ -62,7 +64,9 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
         periods=PERIODS,
         automations=await automation_choices(request, filters.automation_id),
         versions=await version_choices(request, filters.automation_id),
-        call=equal_call(request, shell.base, filters),
+        saved=saved_filters,
+        active=next((one for one in saved_filters if one.query == filters.wire), None),
+        calls=equal_calls(request, shell.base, filters),
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))

@@ -6,11 +6,13 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_filters import RunFilter
 from models.core.base import Input, InputId, JsonObject
 from models.core.moments import InputMoment
+from runtime.timestamps import wire_timestamp
 
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=False)]
 Word = Annotated[str, Field(min_length=1, max_length=64)]
@@ -59,7 +61,11 @@ class RunQuery(Input):
     def wire(self) -> JsonObject:
         """The filters that are set, as JSON."""
         names = {*WorkspaceRunQuery.model_fields}
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True, include=names)
+        values = self.model_dump(by_alias=True, exclude_none=True, include=names)
+        return {
+            name: wire_timestamp(one) if isinstance(one, datetime) else to_jsonable_python(one)
+            for name, one in values.items()
+        }
 
     def filter(self, now: datetime) -> RunFilter:
         """The filter at a moment."""
