@@ -22,6 +22,7 @@ from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import comparison as console_comparison
+from api.console.runs import from_node as console_from_node
 from api.console.runs import routes as console_runs
 from api.console.runs import saved_filters as console_run_filters
 from api.console.search import routes as console_search
@@ -127,6 +128,7 @@ ROUTERS: Sequence[Router] = (
     console_comparison.router,
     console_run_filters.router,
     console_run_actions.router,
+    console_from_node.router,
     console_decisions.router,
     *WORKSPACE_PAGES,
     me.router,
