@@ -249,6 +249,12 @@ EXAMPLES: Mapping[str, Example] = {
     "list_automation_versions": GET,
     "get_automation_version": GET,
     "restore_automation_version": GET,
+    "get_canary": GET,
+    "start_canary": Example(
+        ids={"automationId": "startedAutomationId"}, body=lambda _: {"percent": 10}, ends=True
+    ),
+    "promote_canary": Example(ids={"automationId": "canaryAutomationId"}, ends=True),
+    "stop_canary": Example(ids={"automationId": "otherCanaryAutomationId"}, ends=True),
     "get_schedule_preview": Example(ids={"automationId": "scheduledAutomationId"}),
     "preview_schedule": body({"triggerConfig": {"kind": "schedule", "cron": "30 2 * * *"}}),
     "backfill_automation": Example(

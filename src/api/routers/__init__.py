@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
 from api.console.automations import drafts as console_drafts
 from api.console.automations import routes as console_automations
@@ -37,6 +38,7 @@ from api.routers.automation import (
     actions,
     automation_runs,
     automations,
+    canaries,
     run_comparisons,
     run_filters,
     run_pages,
@@ -123,6 +125,7 @@ ROUTERS: Sequence[Router] = (
     console_run_forms.router,
     console_automation_settings.router,
     console_versions.router,
+    console_canary.router,
     console_incoming.router,
     console_runs.router,
     console_comparison.router,
@@ -176,6 +179,7 @@ ROUTERS: Sequence[Router] = (
     surfaces.router,
     forms.router,
     automations.router,
+    canaries.router,
     schedules.router,
     automation_runs.router,
     run_comparisons.router,

@@ -30,6 +30,7 @@ from runtime.errors import PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
 
+_MOST_FILTERS = 100
 RUNS = "/workspaces/{workspaceId}/runs"
 
 
@@ -49,7 +50,8 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     cursor = filters.cursor
     outcome = await attempt(request, lambda: listing(request, filters, PAGE, cursor))
     refusal = outcome if isinstance(outcome, PlatformError) else None
-    saved_filters = (await list_filters(request.work, request.actor)).filters
+    offered = request.page("run_filters", _MOST_FILTERS, None)
+    saved_filters = (await list_filters(request.work, request.actor, offered)).filters
     shell = await shell_of(request)
     answer = page(
         request,

@@ -1,6 +1,6 @@
 """Saved filters of lists of runs: save, list, rename, delete."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.automation.saved_run_filters import commands, queries
 from models.automation.saved_run_filters.shapes import (
     CreateRunFilter,
@@ -22,9 +22,12 @@ CHANGE = Access(scopes=[Scope.AUTOMATIONS_READ], idempotent=True)
 
 
 @router.get(FILTERS, access=READ)
-async def list_run_filters(request: ApiRequest) -> Data[RunFilterList]:
-    """List the saved filters of runs: the shared ones, and the caller's own."""
-    return Data(await queries.list_filters(request.work, request.actor))
+async def list_run_filters(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[RunFilterList]:
+    """List the saved filters of runs by name: the shared ones, and the caller's own."""
+    page = request.page("run_filters", limit, cursor)
+    return Data(await queries.list_filters(request.work, request.actor, page))
 
 
 @router.post(FILTERS, access=CHANGE, status_code=201, errors=[ConflictError, DeniedError])

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import select
-
 from models.automation.automation_runs.executed_nodes import (
     NodeValues,
     executed_nodes,
@@ -14,7 +12,7 @@ from models.automation.automation_runs.executed_nodes import (
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.rows import ExecutedNode, WholeRun
 from models.automation.automation_runs.rules import OPEN_RUN
-from models.automation.automations.joins import VERSION
+from models.automation.automations.canaries import version_numbers
 from models.automation.automations.stored_graphs import stored_graph
 from models.automation.run_comparisons.rules.alignment import (
     Aspect,
@@ -70,14 +68,15 @@ async def compare(
     nodes = await executed_nodes(work, actor, run.id, READ + 1)
     counterparts = await executed_nodes(work, actor, reference.id, READ + 1)
     whole = _is_whole(run, nodes), _is_whole(reference, counterparts)
-    graphs = [await _graph(work, one) for one in (run, reference)]
+    graphs = [await _graph(work, run), await _graph(work, reference)]
     sides = (in_order(nodes[:READ], graphs[0]), in_order(counterparts[:READ], graphs[1]))
     aligned = [
         (pair, aspects(pair, run_is_whole=whole[0], reference_is_whole=whole[1]))
         for pair in align(*sides)
     ]
     pairs = _shown(aligned)
-    versions = await _versions(work, automation_id, run, reference)
+    ids = [run.automation_version_id, reference.automation_version_id]
+    versions = await version_numbers(work, automation_id, ids)
     return RunComparison(
         run=_header(run, versions),
         reference=_header(reference, versions),
@@ -107,16 +106,6 @@ def _shown(aligned: Aligned) -> Aligned:
 
 def _place(pair: Pair, differs: list[Aspect]) -> NodePlace:
     return NodePlace(node_id=pair.place[0], scope_key=pair.place[1], differs=differs)
-
-
-async def _versions(work: UnitOfWork, automation_id: Id, *runs: WholeRun) -> Mapping[Id, int]:
-    rows = await work.rows(
-        select(VERSION.id, VERSION.version).where(
-            VERSION.automation_id == automation_id,
-            VERSION.id.in_([run.automation_version_id for run in runs]),
-        )
-    )
-    return {row.id: row.version for row in rows}
 
 
 def _header(run: WholeRun, versions: Mapping[Id, int]) -> ComparedRun:

@@ -5,25 +5,20 @@ from typing import Any
 from sqlalchemy import Select, or_, select
 
 from models.automation.automations.joins import open_automations
-from models.automation.saved_run_filters.shapes import (
-    MAX_FILTERS,
-    RunFilterList,
-    RunFilterShape,
-)
+from models.automation.saved_run_filters.shapes import RunFilterList, RunFilterShape
 from models.automation.saved_run_filters.tables import SavedRunFilter, saved_run_filter
 from models.core.access.rules import Actor, Level
+from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 
 _filter = saved_run_filter.c
 
 
-async def list_filters(work: UnitOfWork, actor: Actor) -> RunFilterList:
+async def list_filters(work: UnitOfWork, actor: Actor, page: PageRequest) -> RunFilterList:
     """The saved filters that the caller sees, by name."""
-    rows = await work.rows(
-        visible(actor).order_by(_filter.label, _filter.id).limit(2 * MAX_FILTERS),
-        of=SavedRunFilter,
-    )
-    return RunFilterList(filters=[shape_of(row) for row in rows])
+    order = (_filter.label, _filter.id)
+    listed = await page.ascending(work, visible(actor), *order, of=SavedRunFilter)
+    return RunFilterList(filters=[shape_of(row) for row in listed.items], cursor=listed.cursor)
 
 
 def visible(actor: Actor) -> Select[Any]:

@@ -1,7 +1,7 @@
 """Saved filters on the wire."""
 
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
-from models.core.base import Id, Input, JsonObject, Label, Moment, Shape, example
+from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
 
 MAX_FILTERS = 100
 """Shared ones of a workspace, and as many of each member."""
@@ -44,6 +44,7 @@ class RunFilterList(Shape):
     """The saved filters that the caller sees, by name."""
 
     filters: list[RunFilterShape]
+    cursor: Nullable[str]
 
 
 class DeletedRunFilter(Shape):
