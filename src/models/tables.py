@@ -12,6 +12,7 @@ import models.automation.automation_runs.lifecycle
 import models.automation.automation_runs.tables
 import models.automation.automations.tables
 import models.automation.run_statistics.tables
+import models.automation.saved_run_filters.tables
 import models.automation.secrets.tables
 import models.automation.triggers.tables
 import models.automation.waits.tables

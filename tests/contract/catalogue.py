@@ -249,6 +249,12 @@ EXAMPLES: Mapping[str, Example] = {
     "list_automation_versions": GET,
     "get_automation_version": GET,
     "restore_automation_version": GET,
+    "get_canary": GET,
+    "start_canary": Example(
+        ids={"automationId": "startedAutomationId"}, body=lambda _: {"percent": 10}, ends=True
+    ),
+    "promote_canary": Example(ids={"automationId": "canaryAutomationId"}, ends=True),
+    "stop_canary": Example(ids={"automationId": "otherCanaryAutomationId"}, ends=True),
     "get_schedule_preview": Example(ids={"automationId": "scheduledAutomationId"}),
     "preview_schedule": body({"triggerConfig": {"kind": "schedule", "cron": "30 2 * * *"}}),
     "backfill_automation": Example(
@@ -270,9 +276,19 @@ EXAMPLES: Mapping[str, Example] = {
         query=lambda one: {"automationId": one.ids["automationId"]}
     ),
     "list_automation_node_runs": GET,
+    "compare_automation_runs": Example(query=lambda one: {"with": one.ids["runId"]}),
     # pages of runs; what watches a run ends with it
     "get_run": GET,
     "watch_run": Example(works=True),
+    "list_run_filters": GET,
+    "create_run_filter": Example(
+        body=lambda one: {
+            "label": "Failed",
+            "query": {"status": "failed", "automationId": one.ids["automationId"]},
+        }
+    ),
+    "update_run_filter": body({"label": "Declined"}),
+    "delete_run_filter": Example(ends=True),
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),

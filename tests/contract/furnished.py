@@ -401,11 +401,24 @@ async def _automations(made: Furnished) -> None:
     await made.post(f"{automations}/{edited['id']}/publish")
     changed = {**graph, "nodes": [{**graph["nodes"][0], "label": "Changed"}]}
     await made.client.patch(f"{automations}/{edited['id']}", json={"graph": changed})
+    names = ("startedAutomationId", "canaryAutomationId", "otherCanaryAutomationId")
+    for name in names:
+        tried = await made.post(automations, {**body, "enabled": True})
+        made.ids[name] = tried["id"]
+        await made.post(f"{automations}/{tried['id']}/publish")
+        await made.client.patch(f"{automations}/{tried['id']}", json={"graph": changed})
+        if name != names[0]:
+            await made.post(f"{automations}/{tried['id']}/canary", {"percent": 10})
     path = f"{automations}/{automation['id']}"
     published = await made.post(f"{path}/publish")
     made.ids["versionId"] = published["publishedVersionId"]
     run = await made.post(f"{path}/run")
     made.ids["runId"] = run["id"]
+    saved = await made.post(
+        f"{made.space.path}/run-filters",
+        {"label": "Failed", "query": {"status": "failed"}, "shared": True},
+    )
+    made.ids["filterId"] = saved["id"]
 
 
 async def _waits(made: Furnished) -> None:

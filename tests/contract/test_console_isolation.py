@@ -48,6 +48,8 @@ RESOURCE = json.dumps(
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "retry_run": {"from": "start"},
     "decide": {"decision": "approved"},
+    "save_filter": {"label": "Failed", "share": "on"},
+    "rename_filter": {"label": "Failed"},
     "enable_automation": {"enabled": "true"},
     "enable": {"enabled": "true"},
     "share": {"audience": "everybody"},

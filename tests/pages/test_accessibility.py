@@ -40,6 +40,12 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     await eventually(some_ran, "runs of the shop")
     runs = (await person.call("GET", f"{space.path}/automation-runs?limit=50"))["runs"]
     automation = runs[0]["automationId"]
+    failed = next(run for run in runs if run["status"] == "failed")
+    reference = next(
+        run
+        for run in runs
+        if run["automationId"] == failed["automationId"] and run["status"] != "failed"
+    )
     (orders,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
     view = {one["label"]: one["id"] for one in orders["views"]}
     records = await person.call("GET", f"/v1/databases/{orders['id']}/records?limit=1")
@@ -70,6 +76,10 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
         **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
+        "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
+        "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
+        "run from a node": f"{place}/automations/{automation}/runs/{runs[0]['id']}/from-node",
+        "canary": f"{place}/automations/{automation}/canary",
         "automations": f"{place}/automations",
         "automation": f"{place}/automations/{automation}",
         "new automation": f"{place}/automations/new",

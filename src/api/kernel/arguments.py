@@ -42,6 +42,11 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
     )
     if details:
         raise refusal(details)
+    if (shape := operation.query_shape) is not None:
+        fields = arguments.keys() & shape.shape.model_fields.keys()
+        values = {name: arguments.pop(name) for name in fields}
+        # Each field was validated as it was read.
+        arguments[shape.name] = shape.shape.model_construct(**values)
     return arguments
 
 

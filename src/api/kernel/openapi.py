@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
-from pydantic.alias_generators import to_camel, to_pascal
+from pydantic.alias_generators import to_pascal
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from api.kernel.operation import wire_name
 from api.kernel.operation_document import DocumentedRoute
 from api.kernel.response_headers import HEADERS, of_success
 from api.kernel.responses import ErrorBody
@@ -124,7 +125,7 @@ def _finish(route: DocumentedRoute, described: dict[str, Any]) -> None:
     parameters = described.get("parameters", [])
     for parameter in parameters:
         if parameter["in"] == "query":
-            parameter["name"] = to_camel(parameter["name"])
+            parameter["name"] = wire_name(parameter["name"])
             parameter["schema"].pop("title", None)
     if operation.chooses_workspace:
         parameters.append(_WORKSPACE_CHOICE)

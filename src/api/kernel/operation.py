@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.alias_generators import to_camel
@@ -36,6 +36,14 @@ class QueryParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryShape:
+    """A shape of a GET, whose fields are parameters of the query string."""
+
+    name: str
+    shape: type[BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
 class BodyParameter:
     """The endpoint's body; an optional one may be left empty by the client."""
 
@@ -61,6 +69,7 @@ class Operation:
     request_name: str | None
     body: BodyParameter | None
     query: Mapping[str, QueryParameter]
+    query_shape: QueryShape | None
     preconditions: Mapping[str, Precondition]
     """The endpoint's parameter that is read from `If-Match`, if it has one."""
     result: TypeAdapter[Any] | None
@@ -99,17 +108,17 @@ def describe_operation(
     request_name: str | None = None
     body: BodyParameter | None = None
     query: dict[str, QueryParameter] = {}
+    query_shape = _query_shape(method, signature)
     preconditions = _preconditions(signature)
-    for name, parameter in signature.parameters.items():
-        annotation = parameter.annotation
-        if annotation is ApiRequest:
+    for name, parameter in spread(signature, query_shape).items():
+        if parameter.annotation is ApiRequest:
             request_name = name
-        elif _is_body(annotation):
+        elif _is_body(parameter.annotation):
             body = _body(name, parameter)
         elif name not in preconditions:
             if to_camel(name) in parameters:
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
-            query[to_camel(name)] = _query(name, parameter)
+            query[wire_name(name)] = _query(name, parameter)
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -120,6 +129,7 @@ def describe_operation(
         request_name=request_name,
         body=body,
         query=query,
+        query_shape=query_shape,
         preconditions=preconditions,
         result=_result(endpoint, signature.return_annotation),
         batch=batch,
@@ -128,6 +138,41 @@ def describe_operation(
         echoes=_echoes(method, parameters, signature, body),
         refuse=refuse,
     )
+
+
+def wire_name(name: str) -> str:
+    """The name of a query parameter on the wire; a word of Python ends with `_` in the endpoint."""
+    return to_camel(name.rstrip("_"))
+
+
+def _query_shape(method: str, signature: inspect.Signature) -> QueryShape | None:
+    if method != "GET":
+        return None
+    shapes = (
+        QueryShape(name, parameter.annotation)
+        for name, parameter in signature.parameters.items()
+        if inspect.isclass(parameter.annotation) and issubclass(parameter.annotation, BaseModel)
+    )
+    return next(shapes, None)
+
+
+def spread(
+    signature: inspect.Signature, shape: QueryShape | None
+) -> Mapping[str, inspect.Parameter]:
+    """The parameters of an endpoint, with the fields of its query shape in place of that."""
+    parameters = dict(signature.parameters)
+    if shape is None:
+        return parameters
+    del parameters[shape.name]
+    for name, field in shape.shape.model_fields.items():
+        annotation = field.annotation
+        for mark in field.metadata:
+            annotation = Annotated[annotation, mark]  # type: ignore[assignment]
+        default = inspect.Parameter.empty if field.is_required() else field.default
+        parameters[name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+    return parameters
 
 
 def _chooses_workspace(access: Access, parameters: tuple[str, ...]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, get_args
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from api.kernel.operation import Operation
+from api.kernel.operation import Endpoint, Operation, spread
 from api.kernel.response_headers import of_refusals
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
@@ -53,7 +53,7 @@ class DocumentedRoute(APIRoute):
 
     def __init__(self, route: Route) -> None:
         operation = self.operation = route.operation
-        endpoint = operation.endpoint
+        endpoint = _described(operation)
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
         super().__init__(
             route.path,
@@ -72,6 +72,25 @@ class DocumentedRoute(APIRoute):
             raise RuntimeError(f"FastAPI takes {bodies} for the body of {operation.name}.")
         self.responses = _documented_responses(route)
         self.openapi_extra = _documented_request(operation)
+
+
+def _described(operation: Operation) -> Endpoint:
+    """The endpoint; for one with a query shape, one with the signature that FastAPI can read."""
+    endpoint, shape = operation.endpoint, operation.query_shape
+    if shape is None:
+        return endpoint
+
+    async def described() -> None:
+        """Stand for the endpoint in the document."""
+
+    signature = inspect.signature(endpoint, eval_str=True)
+    parameters = spread(signature, shape).values()
+    described.__doc__ = endpoint.__doc__
+    described.__name__ = endpoint.__name__
+    described.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    )
+    return described
 
 
 def _answered(operation: Operation) -> object:

@@ -22,7 +22,7 @@ export class Details {
   }
 
   /** The run itself: what came in, what came out, and the runs around it. */
-  showRun({ run, links }) {
+  showRun({ run, links, graph }, known) {
     this.nodeId = null;
     const { waiting = [], waitingForWorkerSince: lost } = run.metadata;
     this.show(...present(
@@ -33,10 +33,12 @@ export class Details {
         "asked for": moment(run.createdAt),
         ended: run.completedAt && moment(run.completedAt),
         "began at": run.startNodeId,
+        record: recordOf(run.triggerPayload),
       }),
       links.length > 0 && section("Runs around it", ...links.map((link) =>
         element("p", {}, `${RELATIONS[link.relation]} `,
           element("a", { href: `/runs/${link.runId}` }, link.automationLabel), " ", tag(link.status)))),
+      timeline(run, graph, known),
       lost && section("Waits", element("p", { class: "problem" },
         `waiting for a worker since ${moment(lost)}`)),
       waiting.length > 0 && section("Waits for", ...waiting.map((wait) => element("p", {},
@@ -94,6 +96,8 @@ export class Details {
       element("div", { class: "heading" }, element("h2", {}, node.label ?? node.id),
         progress && tag(progress.status)),
       pairs({ kind: plain(node.kind), id: mono(node.id), disabled: node.disabled ? "yes" : null }),
+      this.panel.dataset.fromNode && element("p", {}, element("a", { class: "button small",
+        href: `${this.panel.dataset.fromNode}?nodeId=${encodeURIComponent(node.id)}` }, "Run from here")),
       !progress && element("p", { class: "quiet" }, "The run has not come here."),
       (many || this.status) && this.iterations(one),
       ...(one ? nodeRun(one, this.waitOf(one)) : []),
@@ -172,14 +176,45 @@ const took = ({ startedAt, completedAt }) => {
   return ms === null ? "" : duration(ms);
 };
 
-/** When a node ran within its run. */
-function bar(one, [from, to]) {
+/** When a node ran within its run; a part that only waits has a colour of its own. */
+function bar(one, [from, to], part = null) {
   const inner = element("i");
   const whole = Math.max(1, span(from, to) ?? 1);
   const start = one.startedAt ? Date.parse(one.startedAt) - Date.parse(from) : 0;
-  inner.style.left = `${Math.min(98, (100 * start) / whole)}%`;
-  inner.style.width = `${Math.min(100, (100 * (span(one.startedAt, one.completedAt) ?? 0)) / whole)}%`;
-  return element("div", { class: "span", "data-status": one.status }, inner);
+  const left = Math.min(98, (100 * start) / whole);
+  inner.style.left = `${left}%`;
+  inner.style.width = `${Math.min(100 - left, (100 * (span(one.startedAt, one.completedAt) ?? 0)) / whole)}%`;
+  return element("div", { class: "span", "data-status": one.status, "data-part": part }, inner);
+}
+
+const WAITING = ["delay", "approval", "wait_event", "call_automation"];
+const MOST_BARS = 40;
+
+/** The whole run from when it was asked for: the queue, and each node. */
+function timeline(run, graph, known) {
+  const began = graph.nodes
+    .filter(({ id }) => known.get(id)?.startedAt)
+    .map((node) => ({ node, ...known.get(node.id) }))
+    .sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
+  if (began.length === 0 && run.completedAt) return null;
+  const whole = [run.createdAt, run.completedAt];
+  const queue = { startedAt: run.createdAt, completedAt: run.startedAt ?? run.completedAt, status: "queued" };
+  const row = (name, one, part) => element("tr", {},
+    element("td", {}, name), element("td", {}, bar(one, whole, part)), element("td", {}, took(one)));
+  return section("Timeline", element("table", { class: "rows timeline" }, element("tbody", {},
+    row("queue", queue, "queue"),
+    ...began.slice(0, MOST_BARS).map((one) => row(one.node.label ?? one.node.id, one,
+      WAITING.includes(one.node.kind) ? "wait" : "work")))),
+  element("p", { class: "parts-key" }, ...["queue", "wait", "work"].map((part) =>
+    element("span", { "data-part": part }, { queue: "queued", wait: "waits", work: "works" }[part]))),
+  began.length > MOST_BARS && element("p", { class: "quiet" }, `and ${began.length - MOST_BARS} more nodes`));
+}
+
+/** The record whose change started a run. */
+function recordOf(payload) {
+  const id = payload?.record?.id;
+  return typeof id === "string" && /^[0-9a-f-]{36}$/.test(id)
+    ? element("a", { href: `/records/${id}` }, payload.record.title || id) : null;
 }
 
 const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;

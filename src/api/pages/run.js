@@ -25,7 +25,7 @@ function choose(nodeId) {
 function showDetails() {
   const node = shown.graph.nodes.find((one) => one.id === chosen);
   if (node) details.showNode(shown.run, node, known.get(node.id));
-  else details.showRun(shown);
+  else details.showRun(shown, known);
 }
 
 function showHeader() {

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
 from api.console.automations import drafts as console_drafts
 from api.console.automations import routes as console_automations
@@ -22,7 +23,10 @@ from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
+from api.console.runs import comparison as console_comparison
+from api.console.runs import from_node as console_from_node
 from api.console.runs import routes as console_runs
+from api.console.runs import saved_filters as console_run_filters
 from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
@@ -36,6 +40,9 @@ from api.routers.automation import (
     actions,
     automation_runs,
     automations,
+    canaries,
+    run_comparisons,
+    run_filters,
     run_pages,
     run_statistics,
     schedules,
@@ -123,9 +130,13 @@ ROUTERS: Sequence[Router] = (
     console_run_forms.router,
     console_automation_settings.router,
     console_versions.router,
+    console_canary.router,
     console_incoming.router,
     console_runs.router,
+    console_comparison.router,
+    console_run_filters.router,
     console_run_actions.router,
+    console_from_node.router,
     console_decisions.router,
     *WORKSPACE_PAGES,
     me.router,
@@ -173,9 +184,12 @@ ROUTERS: Sequence[Router] = (
     surfaces.router,
     forms.router,
     automations.router,
+    canaries.router,
     schedules.router,
     automation_runs.router,
     run_statistics.router,
+    run_comparisons.router,
+    run_filters.router,
     run_pages.router,
     waits.router,
     webhooks.router,

@@ -7,6 +7,7 @@ from api.console.automations.pictures import Picture, picture_of
 from api.console.runs.listing import Filters, Listing, listing
 from api.console.words import curl
 from api.kernel.request import ApiRequest
+from models.automation.automation_runs.canary_releases import CanaryShare, canary_share
 from models.automation.automation_runs.last_results import LastRun, last_runs_of
 from models.automation.automation_runs.recent_runs import Outcomes, recent_outcomes
 from models.automation.automations import queries
@@ -58,6 +59,7 @@ class AutomationContent:
     may_act: bool
     versions: Sequence[AutomationVersionShape]
     runs: Listing
+    canary: CanaryShare | None
     calls: Mapping[str, str]
 
     @property
@@ -84,7 +86,8 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
         example=_example(automation),
         may_act=await queries.may_edit(work, actor, automation_id),
         versions=versions.versions,
-        runs=await listing(request, Filters(automation_id=automation_id), _RUNS),
+        runs=await listing(request, Filters(automationId=automation_id), _RUNS),
+        canary=await canary_share(work, actor, automation_id),
         calls=_calls(automation, base),
     )
 

@@ -16,6 +16,7 @@ from api.kernel.routing import ApiRequest, QueryId, Router
 from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automation_runs.commands import run_now, test_run
+from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.recent_runs import RecentPayload, recent_payloads
 from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
 from models.automation.automations import queries
@@ -41,9 +42,11 @@ class Run(Form):
 async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
     """Choose a payload: that of the newest run, or of the run `like`."""
     payloads = await _payloads(request)
-    chosen = next((one for one in payloads if like in {None, one.id}), None)
-    text = indented({} if chosen is None else chosen.trigger_payload)
-    return await _form(request, Run(payload=text), payloads, None)
+    payload = payloads[0].trigger_payload if payloads else {}
+    if like is not None:
+        run = await load_run(request.work, request.actor, request.ids["automationId"], like)
+        payload = run.trigger_payload
+    return await _form(request, Run(payload=indented(payload)), payloads, None)
 
 
 @router.post(f"{_ONE}/run", access=paged(START), errors=[RunError], documented=False)
@@ -51,7 +54,7 @@ async def run_by_hand(request: ApiRequest, body: Run) -> Response:
     """Run an automation now, and lead to the run."""
 
     async def run() -> AutomationRunDetail:
-        wanted = RunNow(triggerPayload=_payload(body.payload))
+        wanted = RunNow(triggerPayload=read_object("payload", body.payload))
         return await run_now(request.work, request.actor, request.ids["automationId"], wanted)
 
     return await _led(request, body, await attempt(request, run))
@@ -62,7 +65,9 @@ async def test_by_hand(request: ApiRequest, body: Run) -> Response:
     """Run the draft as a test; simulated, it reaches nothing outside."""
 
     async def run() -> AutomationRunDetail:
-        wanted = TestRun(payload=_payload(body.payload), simulate=body.simulate is not None)
+        wanted = TestRun(
+            payload=read_object("payload", body.payload), simulate=body.simulate is not None
+        )
         return await test_run(request.work, request.actor, request.ids["automationId"], wanted)
 
     return await _led(request, body, await attempt(request, run))
@@ -94,7 +99,7 @@ async def _form(
         at=path,
         body=body,
         payloads=payloads,
-        faults=[] if refusal is None else _faults(refusal),
+        faults=[] if refusal is None else faults_of(refusal),
         may_run=automation.enabled and automation.published_version_id is not None,
         calls={
             "Run it": curl(shell.base, "POST", f"/v1{path}/run", '{"triggerPayload": {}}'),
@@ -108,7 +113,8 @@ async def _form(
     return answer
 
 
-def _faults(refusal: PlatformError) -> Sequence[str]:
+def faults_of(refusal: PlatformError) -> Sequence[str]:
+    """The faults of a form, each with the place that has it."""
     if isinstance(refusal, ValidationError) and refusal.details:
         return [f"{one.path}: {one.message}" for one in refusal.details]
     return [refusal.message]
@@ -118,13 +124,13 @@ async def _payloads(request: ApiRequest) -> Sequence[RecentPayload]:
     return await recent_payloads(request.work, request.actor, request.ids["automationId"], _OFFERED)
 
 
-def _payload(text: str) -> JsonObject:
+def read_object(name: str, text: str) -> JsonObject:
     """The JSON object that a person wrote. Raises ValidationError."""
     try:
         value = parse(text.encode())
     except StrictJsonError as error:
         message = error.message.replace("The body", "The text")
-        raise ValidationError.at("payload", message) from None
+        raise ValidationError.at(name, message) from None
     if not isinstance(value, dict):
-        raise ValidationError.at("payload", 'must be a JSON object, such as {"name": "Ada"}')
+        raise ValidationError.at(name, 'must be a JSON object, such as {"name": "Ada"}')
     return value

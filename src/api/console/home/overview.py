@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from api.console.charts import Chart, chart_of
-from api.console.runs.listing import Filters, Listing, Period, Row, listing
+from api.console.runs.listing import Filters, Listing, Row, listing
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_queries import RunPeriod
 from models.automation.automations.queries import next_due
 from models.automation.automations.shapes import AutomationSummary
 from models.automation.run_statistics.queries import get_statistics, span
@@ -72,7 +73,7 @@ async def overview_of(request: ApiRequest) -> Overview:
     refreshed = await _refreshed(request)
     if Scope.AUTOMATIONS_READ not in request.actor.scopes:
         return Overview(approvals=approvals, proposals=proposals, refreshed=refreshed)
-    failed = Filters(status=RunStatus.FAILED, period=Period.DAY)
+    failed = Filters(status=RunStatus.FAILED, period=RunPeriod.DAY)
     return Overview(
         approvals=approvals,
         proposals=proposals,

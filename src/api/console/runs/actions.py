@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from starlette.responses import Response
 
+from api.console.automations.run_forms import read_object
 from api.console.forms import Form, done, paged
 from api.console.refusals import refuse
 from api.console.rendering import see_other
@@ -29,7 +30,7 @@ class Retry(Form):
     """The place a retry begins at, and the version it takes."""
 
     from_: Literal["failed", "start"]
-    version: Literal["original", "published"] = "original"
+    version: Literal["original", "published", "draft"] = "original"
 
     model_config = ConfigDict(alias_generator=lambda name: name.rstrip("_"))
 
@@ -51,6 +52,13 @@ class Decision(Form):
                 raise ValidationError.at(name[:100], "This form has no such field.")
             answers[key] = _answer(name, kind, text)
         return answers or None
+
+
+class SendEvent(Form):
+    """The data that a node waits for, as a person wrote it."""
+
+    data: str = "{}"
+    scope_key: str = ""
 
 
 class Decide(Decision):
@@ -112,3 +120,13 @@ async def decide(request: ApiRequest, body: Decide) -> Response:
     )
     word = "Approved" if body.decision == "approved" else "Rejected"
     return done(request, f"{word}. The run goes on.", local_path(body.next))
+
+
+@router.post(f"{_RUN}/nodes/{{node}}/event", access=paged(WRITE), documented=False)
+async def send_event(request: ApiRequest, body: SendEvent) -> Response:
+    """Give a node the event that it waits for."""
+    ids = request.ids
+    response = ResumeNode(data=read_object("data", body.data), scopeKey=body.scope_key)
+    place = ids["automationId"], ids["runId"], request.path_params["node"]
+    await waits.resume(request.work, request.actor, *place, response)
+    return done(request, "The event is sent. The run goes on.", f"/runs/{ids['runId']}")

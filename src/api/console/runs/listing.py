@@ -1,39 +1,29 @@
 """The list of runs: its filters, its rows, and the equal call of the API."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 from api.console.words import curl, plain, queried
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.queries import list_workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automations import queries as automations
 from models.core.base import Id
+from models.core.moments import InputMoment
+from runtime.clock import utc_now
 from runtime.timestamps import wire_timestamp
 
 PAGE = 50
 _MOST_CHOICES = 100
 
 
-class Period(StrEnum):
-    """A time until now."""
-
-    HOUR = "hour"
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-
-
-_LENGTHS: Mapping[Period, timedelta] = {
-    Period.HOUR: timedelta(hours=1),
-    Period.DAY: timedelta(days=1),
-    Period.WEEK: timedelta(days=7),
-    Period.MONTH: timedelta(days=30),
-}
 PERIODS = [
     ("", "Any time"),
     ("hour", "Last hour"),
@@ -45,32 +35,55 @@ SOURCES = [("", "Any source"), *((one.value, plain(one).capitalize()) for one in
 STATUSES = [("", "All"), *((one.value, plain(one).capitalize()) for one in RunStatus)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+def _in_utc(value: object) -> object:
+    """A time as a field of a form gives it, which has no offset, is in UTC."""
+    if not isinstance(value, str):
+        return value
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return value if time.tzinfo is not None else wire_timestamp(time.replace(tzinfo=UTC))
+
+
+Time = Annotated[InputMoment, BeforeValidator(_in_utc)]
+
+
+class Filters(WorkspaceRunQuery):
     """The filters of the list, as they stand in the URL."""
 
-    status: RunStatus | None = None
-    source: RunSource | None = None
-    automation_id: Id | None = None
-    period: Period | None = None
+    since: Time | None = None
+    until: Time | None = None
+    started_since: Time | None = None
+    started_until: Time | None = None
+    ended_since: Time | None = None
+    ended_until: Time | None = None
 
     def query(self, **others: object) -> dict[str, object]:
         """The parameters of the URL, some of them replaced by `others`."""
-        return {
-            "status": self.status,
-            "source": self.source,
-            "automationId": self.automation_id,
-            "period": self.period,
-            **others,
-        }
+        return {**self.wire, **others}
 
-    def since(self, now: datetime) -> datetime | None:
-        return None if self.period is None else now - _LENGTHS[self.period]
+    def local(self, name: str) -> str:
+        """A time as a field of a form takes it, in UTC."""
+        return str(self.wire.get(name, ""))[:16]
 
     @property
     def narrow(self) -> bool:
         """Some of them is set."""
-        return any(value is not None for value in self.query().values())
+        return bool(self.wire)
+
+    @property
+    def has_more(self) -> bool:
+        """One of those is set that stand behind the others."""
+        return bool(self.wire.keys() - _IN_LINE)
+
+    @property
+    def is_searched(self) -> bool:
+        """The list looks through many runs, and is not refreshed by itself."""
+        return self.filter(utc_now()).is_searched
+
+
+_IN_LINE = {"status", "source", "automationId", "period", "text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +109,26 @@ class Listing:
 
     rows: Sequence[Row]
     cursor: str | None
+    searched_until: datetime | None = None
 
 
 async def listing(
     request: ApiRequest, filters: Filters, limit: int, cursor: str | None = None
 ) -> Listing:
     """The newest runs that fit the filters, with what their automations are called."""
-    page = request.page("console runs", limit, cursor, *filters.query().values())
-    wanted = RunFilter(
-        status=filters.status, source=filters.source, since=filters.since(request.work.now)
-    )
+    page = request.page("console runs", limit, cursor, filters.wire)
     listed = await list_workspace_runs(
-        request.work, request.actor, filters.automation_id, page, wanted
+        request.work,
+        request.actor,
+        filters.automation_id,
+        page,
+        filters.filter(request.work.now),
     )
     ids = [run.automation_id for run in listed.runs]
     labels = await automations.labels_of(request.work, request.actor, ids)
     now = request.work.now
     rows = [Row(run, labels[run.automation_id], seconds_of(run, now)) for run in listed.runs]
-    return Listing(rows, listed.cursor)
+    return Listing(rows, listed.cursor, listed.searched_until)
 
 
 def seconds_of(run: AutomationRunShape, now: datetime) -> float | None:
@@ -136,15 +151,22 @@ async def automation_choices(
     return [("", "Any automation"), *choices.items()]
 
 
-def equal_call(request: ApiRequest, base: str, filters: Filters) -> str:
-    """The call of the API that lists the same."""
-    since = filters.since(request.work.now)
-    path = queried(
-        f"/v1/workspaces/{request.workspace_id}/automation-runs",
-        status=filters.status,
-        source=filters.source,
-        automationId=filters.automation_id,
-        since=None if since is None else wire_timestamp(since),
-        limit=PAGE,
-    )
-    return curl(base, "GET", path)
+async def version_choices(request: ApiRequest, automation_id: Id | None) -> list[tuple[str, str]]:
+    """Versions of an automation to filter by, the newest ones."""
+    if automation_id is None:
+        return []
+    page = request.page("automation_versions", _MOST_CHOICES, None, automation_id)
+    listed = await automations.list_versions(request.work, request.actor, automation_id, page)
+    choices = [(str(one.id), f"v{one.version} {plain(one.status)}") for one in listed.versions]
+    return [("", "Any version"), *choices]
+
+
+def equal_calls(request: ApiRequest, base: str, filters: Filters) -> Mapping[str, str]:
+    """The calls of the API that list the same, and save the filter."""
+    place = f"/v1/workspaces/{request.workspace_id}"
+    listed = queried(f"{place}/automation-runs", **filters.wire, limit=PAGE)
+    body = json.dumps({"label": "My runs", "query": filters.wire}, ensure_ascii=False)
+    return {
+        "List these runs": curl(base, "GET", listed),
+        "Save this filter": curl(base, "POST", f"{place}/run-filters", body),
+    }

@@ -12,56 +12,68 @@ from api.console.runs.listing import (
     SOURCES,
     STATUSES,
     Filters,
-    Period,
+    Listing,
     automation_choices,
-    equal_call,
+    equal_calls,
     listing,
+    version_choices,
 )
 from api.console.shell import shell_of
 from api.console.words import queried
-from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
+from api.console.workspace.entered import Entered, attempt
+from api.kernel.routing import Access, ApiRequest, Cursor, Router
 from api.routers.automation import automation_runs, automations, run_pages
 from models.automation.automation_runs.queries import load_run
-from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.saved_run_filters.queries import list_filters
 from models.core.access.rules import Level, Scope
+from runtime.errors import PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
 
+_MOST_FILTERS = 100
 RUNS = "/workspaces/{workspaceId}/runs"
+
+
+class ListedRuns(Filters):
+    """The query of the list: its filters, and where its page begins."""
+
+    cursor: Cursor = None
 
 
 @router.get(
     RUNS,
-    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)),
+    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True)),
     documented=False,
 )
-async def get_runs(  # the filters of a list
-    request: ApiRequest,
-    cursor: Cursor = None,
-    status: RunStatus | None = None,
-    source: RunSource | None = None,
-    automation_id: QueryId | None = None,
-    period: Period | None = None,
-) -> Response:
+async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     """Look through the runs of a workspace."""
-    filters = Filters(status=status, source=source, automation_id=automation_id, period=period)
-    listed = await listing(request, filters, PAGE, cursor)
+    cursor = filters.cursor
+    outcome = await attempt(request, lambda: listing(request, filters, PAGE, cursor))
+    refusal = outcome if isinstance(outcome, PlatformError) else None
+    offered = request.page("run_filters", _MOST_FILTERS, None)
+    saved_filters = (await list_filters(request.work, request.actor, offered)).filters
     shell = await shell_of(request)
     answer = page(
         request,
         "runs.html",
         shell,
-        listed=listed,
+        listed=Listing([], None) if isinstance(outcome, PlatformError) else outcome,
+        entered=Entered({}, refusal),
         filters=filters,
         cursor=cursor,
         statuses=STATUSES,
         sources=SOURCES,
         periods=PERIODS,
-        automations=await automation_choices(request, automation_id),
-        call=equal_call(request, shell.base, filters),
+        automations=await automation_choices(request, filters.automation_id),
+        versions=await version_choices(request, filters.automation_id),
+        saved=saved_filters,
+        active=next((one for one in saved_filters if one.query == filters.wire), None),
+        calls=equal_calls(request, shell.base, filters),
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
+    if refusal is not None:
+        answer.status_code = refusal.status
     return answer
 
 

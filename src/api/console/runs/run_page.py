@@ -1,8 +1,9 @@
 """The page of a run: the run as the API shows it, and what the reader may do with it."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -11,13 +12,31 @@ from api.console.words import curl
 from api.kernel.request import ApiRequest
 from api.run_links import add_links
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
+from models.automation.automations.queries import summary
 from models.automation.run_overviews.queries import overview
 from models.automation.run_overviews.shapes import NodeProgress, RunOverview
-from models.automation.waits.pending import PendingApproval, pending_approvals
+from models.automation.waits.pending import (
+    PendingApproval,
+    PendingEvent,
+    pending_approvals,
+    pending_events,
+)
 from models.core.access.placement import level_on
 from models.core.access.rules import Level, Scope
+from models.core.base import JsonObject
 
 _MOST_APPROVALS = 20
+_READ = re.compile(r"\bdata\.([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedEvent(PendingEvent):
+    """An event that a node waits for, with data to begin with."""
+
+    @property
+    def example(self) -> JsonObject:
+        """The keys that the filter of the node reads."""
+        return dict.fromkeys(_READ.findall(self.filter or ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +46,9 @@ class RunContent:
     overview: RunOverview
     seconds: float | None
     may_act: bool
+    has_draft: bool
     approvals: Sequence[PendingApproval]
+    events: Sequence[AwaitedEvent]
     calls: Mapping[str, str]
     """The equal calls of the API, by what they do."""
 
@@ -68,15 +89,22 @@ async def content_of(request: ApiRequest, base: str) -> RunContent:
     shown_run = await overview(request.work, request.actor, request.ids["runId"])
     add_links(request.services.settings, shown_run.run)
     approvals: Sequence[PendingApproval] = ()
+    events: Sequence[PendingEvent] = ()
     if shown_run.run.status in OPEN_RUN:
         approvals = await pending_approvals(
             request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
         )
+        events = await pending_events(
+            request.work, request.actor, _MOST_APPROVALS, shown_run.run.id
+        )
+    automation = await summary(request.work, request.actor, shown_run.automation.id)
     return RunContent(
         overview=shown_run,
         seconds=seconds_of(shown_run.run, request.work.now),
         may_act=_may_act(request),
+        has_draft=automation.draft_version_id is not None,
         approvals=approvals,
+        events=[AwaitedEvent(**asdict(one)) for one in events],
         calls=_calls(shown_run, approvals, base),
     )
 
@@ -98,6 +126,7 @@ def _calls(
         "Follow it": curl(base, "GET", f"/v1/runs/{run.id}/events"),
         "Cancel it": curl(base, "POST", f"{path}/cancel", "{}"),
         "Run it again": curl(base, "POST", f"{path}/retry", '{"from": "failed"}'),
+        "Compare it": curl(base, "GET", f"{path}/comparison"),
     }
     for one in approvals:
         body = json.dumps({"decision": "approved", "scopeKey": one.scope_key})

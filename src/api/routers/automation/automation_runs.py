@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from api.run_links import add_links
 from models.automation.automation_runs import (
@@ -13,8 +13,8 @@ from models.automation.automation_runs import (
     retries,
     run_batches,
 )
-from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
-from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs.run_queries import RunQuery, WorkspaceRunQuery
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
@@ -33,7 +33,6 @@ from models.automation.waits.queries import show_waits
 from models.automation.waits.resume_urls import show_resume_urls
 from models.core.access.placement import level_on
 from models.core.access.rules import Level, Scope
-from models.core.moments import InputMoment
 from runtime.errors import RunError
 
 router = Router(tags=["automation runs"])
@@ -103,47 +102,49 @@ def _listed(request: ApiRequest, runs: AutomationRunList) -> Data[AutomationRunL
     return Data(runs)
 
 
-@router.get(f"{AUTOMATION}/runs", access=READ)
-async def list_automation_runs(
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    status: RunStatus | None = None,
-    source: RunSource | None = None,
-) -> Data[AutomationRunList]:
+class RunListQuery(RunQuery):
+    """The query of a list of the runs of an automation."""
+
+    limit: Limit = 30
+    cursor: Cursor = None
+
+
+class WorkspaceRunListQuery(WorkspaceRunQuery):
+    """The query of a list of the runs of a workspace."""
+
+    limit: Limit = 30
+    cursor: Cursor = None
+
+
+@router.get(f"{AUTOMATION}/runs", access=replace(READ, snapshot=True))
+async def list_automation_runs(request: ApiRequest, query: RunListQuery) -> Data[AutomationRunList]:
     """List the runs of an automation, newest first, without node runs.
 
-    A page ends early where its runs are large.
+    A page ends early where its runs are large, or after ten thousand that a filter looked through.
     """
     automation_id = request.ids["automationId"]
-    page = request.page("automation_runs", limit, cursor, automation_id, status, source)
-    wanted = RunFilter(status=status, source=source)
+    page = request.page("automation_runs", query.limit, query.cursor, automation_id, query.wire)
+    wanted = query.filter(request.work.now)
     runs = await queries.list_runs(request.work, request.actor, automation_id, page, wanted)
     return _listed(request, runs)
 
 
-@router.get(WORKSPACE_RUNS, access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW))
-async def list_workspace_automation_runs(  # the filters of a list
-    request: ApiRequest,
-    limit: Limit = 30,
-    cursor: Cursor = None,
-    status: RunStatus | None = None,
-    source: RunSource | None = None,
-    automation_id: QueryId | None = None,
-    since: InputMoment | None = None,
-    until: InputMoment | None = None,
+@router.get(
+    WORKSPACE_RUNS,
+    access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True),
+)
+async def list_workspace_automation_runs(
+    request: ApiRequest, query: WorkspaceRunListQuery
 ) -> Data[AutomationRunList]:
     """List the runs of all automations that the caller sees, newest first, without node runs.
 
-    `since` and `until` bound when the runs were asked for; the second is not included. A page ends
-    early where its runs are large.
+    `since` and `until` bound when the runs were asked for; the second is not included. `text` is
+    looked for in payloads and errors as it is written. A page ends early where its runs are large,
+    or after ten thousand that a filter looked through.
     """
-    wanted = RunFilter(status=status, source=source, since=since, until=until)
-    page = request.page("workspace_automation_runs", limit, cursor, automation_id, wanted)
-    return _listed(
-        request,
-        await queries.list_workspace_runs(request.work, request.actor, automation_id, page, wanted),
-    )
+    page = request.page("workspace_automation_runs", query.limit, query.cursor, query.wire)
+    place = query.automation_id, page, query.filter(request.work.now)
+    return _listed(request, await queries.list_workspace_runs(request.work, request.actor, *place))
 
 
 @router.post(f"{AUTOMATION}/runs/cancel", access=WRITE)

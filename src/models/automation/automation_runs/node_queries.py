@@ -51,9 +51,9 @@ MAX_WAITING = 100
 
 _run = automation_run.c
 _node = node_run.c
-_BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
+BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
 """The time a node run was inserted. It never changes, so that pages are stable."""
-_ORDER = (_BEGAN, _node.node_id, _node.scope_key)
+_ORDER = (BEGAN, _node.node_id, _node.scope_key)
 _HEAVY = ("input", "output")
 
 
@@ -76,7 +76,7 @@ _SHOWN = PreparedStatement(
 
 
 _WAITING = (
-    select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, _BEGAN.label("began"))
+    select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, BEGAN.label("began"))
     .where(
         _node.workspace_id == _run.workspace_id,
         _node.run_id == _run.id,
@@ -213,7 +213,7 @@ async def list_node_runs(  # the filters of a list
     status: NodeStatus | None,
 ) -> NodeRunList:
     """The node runs of a run in the order they began, each with its failed attempts."""
-    statement = select(node_run, _BEGAN.label("began")).where(*_of(actor, run_id))
+    statement = select(node_run, BEGAN.label("began")).where(*_of(actor, run_id))
     given = {_node.node_id: node_id, _node.scope_key: scope_key, _node.status: status}
     for column, value in given.items():
         if value is not None:

@@ -12,6 +12,7 @@ from models.automation.automation_runs.first_nodes import queued_nodes
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
+from models.automation.automation_runs.run_search import Position, search
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
@@ -23,7 +24,7 @@ from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.workers import waiting_for_worker_since
-from models.core.pagination import PageRequest
+from models.core.pagination import Page, PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
@@ -162,14 +163,21 @@ async def _list(
 ) -> AutomationRunList:
     if page.after is not None:
         statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
-    fitting = newest(statement, filters, page.fetch)
-    found = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
-    rows: list[AutomationRun] = carried(found)
-    shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
-    metadata = await metadata_of(work, shown.items)
+    last: Position | None = None
+    if filters.is_searched:
+        read, last = await search(work, statement, page.fetch, filters, _HEAVY)
+    else:
+        fitting = newest(statement, filters, page.fetch)
+        read = await work.rows(within_budget(fitting, NEWEST_FIRST, page.fetch, _HEAVY))
+    rows: list[AutomationRun] = carried(read)
+    result = page.of(rows, lambda row: (row.created_at, row.id), cut=len(read) > len(rows))
+    if result.cursor is None and last is not None:
+        result = Page(result.items, page.cursor_behind(*last))
+    metadata = await metadata_of(work, result.items)
     return AutomationRunList(
-        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
-        cursor=shown.cursor,
+        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in result.items],
+        cursor=result.cursor,
+        searched_until=None if last is None else last[0],
     )
 
 

@@ -170,8 +170,15 @@ class AutomationRunDetail(AutomationRunShape):
 
 
 class AutomationRunList(Shape):
+    """A page of runs.
+
+    Filters that no index answers look through ten thousand runs for one page. `searchedUntil` is
+    the moment of the last of them, where a page ends there; the next goes on from it.
+    """
+
     runs: list[AutomationRunShape]
     cursor: Nullable[str]
+    searched_until: Moment | None = None
 
 
 class RetryRun(Input):

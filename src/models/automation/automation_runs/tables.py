@@ -17,6 +17,7 @@ IS_OPEN = text(f"status IN ({listed(OPEN_RUN)})")
 IS_ENDED = text(f"status IN ({listed(ENDED_RUN)})")
 """The predicates of partial indexes. A query repeats them as they stand here: PostgreSQL takes such
 an index only for a condition that it can prove."""
+NODE_FAILED = text("node_run.status = 'failed'")
 _ENDED_ORDER = ("status", "source", "created_at", "id")
 """The order of ended runs in a list by states and sources (`queries.newest_of`). Ended runs
 alone: an entry is written once, and not with each change of the status."""
@@ -108,6 +109,13 @@ class NodeRun(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(
             ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
+        ),
+        Index(
+            "ix_node_run_failed",
+            "run_id",
+            "node_id",
+            "error_code",
+            postgresql_where=text("status = 'failed'"),
         ),
     )
 

@@ -110,6 +110,19 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
     )
 
 
+async def named(work: UnitOfWork, actor: Actor, run_id: Id) -> AutomationName:
+    """The automation of a run. Raises NotFoundError."""
+    row = await work.first(
+        select(AUTOMATION.id, AUTOMATION.label)
+        .select_from(automation_run)
+        .join(*automation_of(automation_run))
+        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id)
+    )
+    if row is None:
+        raise NotFoundError("run")
+    return AutomationName.model_validate(row)
+
+
 async def state(
     work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
 ) -> RunChange | None:

@@ -1,4 +1,7 @@
-"""Approvals that wait for a decision the actor may make. The query names the workspace."""
+"""Nodes that wait for what the actor may give: a decision, or an event.
+
+Every query names the workspace (promise I6).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +37,18 @@ class PendingApproval:
     title: str
     message: str
     questions: Sequence[ApprovalField]
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEvent:
+    """A node that waits for an event."""
+
+    node_id: str
+    scope_key: str
+    event_key: str | None
+    filter: str | None
+    """The CEL that lets data through."""
     since: datetime
 
 
@@ -73,6 +88,42 @@ async def pending_approval(
     )
     row = await work.first(_pending_of(actor, and_(*this, _asks(actor))), of=_Row)
     return None if row is None else _pending(row)
+
+
+async def pending_events(
+    work: UnitOfWork, actor: Actor, limit: int, run_id: Id
+) -> list[PendingEvent]:
+    """The events that nodes of a run wait for, the oldest first, for who may edit the automation.
+
+    The command that takes the event has the last word.
+    """
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        return []
+    rows = await work.rows(
+        select(_wait.node_id, _wait.scope_key, _wait.event_key, _terms, _wait.created_at)
+        .join(*run_of(_wait.run_id))
+        .where(
+            _wait.workspace_id == actor.workspace_id,
+            _wait.run_id == run_id,
+            _wait.kind == NodeKind.WAIT_EVENT,
+            _wait.outcome.is_(None),
+            _wait.workflow_id.is_not(None),
+            RUN.status.in_(OPEN_RUN),
+            RUN.automation_id.in_(open_automations(actor, Level.EDIT)),
+        )
+        .order_by(_wait.created_at, _wait.node_id, _wait.scope_key)
+        .limit(limit)
+    )
+    return [
+        PendingEvent(
+            node_id=row.node_id,
+            scope_key=row.scope_key,
+            event_key=row.event_key,
+            filter=row.terms.get("filter"),
+            since=row.created_at,
+        )
+        for row in rows
+    ]
 
 
 def _pending_of(actor: Actor, mine: ColumnElement[bool]) -> Select[Any]:

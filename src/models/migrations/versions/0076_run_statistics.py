@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0076"
-down_revision = "0071"
+down_revision = "0074"
 branch_labels = None
 depends_on = None
 

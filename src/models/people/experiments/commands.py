@@ -36,7 +36,7 @@ from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, ValidationError
 
 MAX_EXPERIMENTS = 1_000
-"""Experiments that are not archived (promise I12)."""
+"""Experiments that are not archived (promise I12); of automations each has one at most."""
 
 LOCKED = frozenset(
     {
@@ -81,8 +81,12 @@ async def create_experiment(
     """
     if body.status not in FIRST_STATES:
         raise ValidationError.at("status", "A new experiment is a draft or scheduled.")
-    open_ones = select(func.count()).where(experiment.c.status != ExperimentStatus.ARCHIVED)
-    if await work.scalar(open_ones) >= MAX_EXPERIMENTS:
+    open_ones = select(func.count()).where(
+        experiment.c.status != ExperimentStatus.ARCHIVED,
+        experiment.c.target_type != TargetType.AUTOMATION_VERSION,
+    )
+    is_bounded = body.target_type is not TargetType.AUTOMATION_VERSION
+    if is_bounded and await work.scalar(open_ones) >= MAX_EXPERIMENTS:
         raise ConflictError(f"There are {MAX_EXPERIMENTS} experiments; archive some first.")
     given = body.model_dump(exclude={"variants"})
     values = {

@@ -30,6 +30,7 @@ LEFT_OUT: Mapping[str, str] = {
     "automation_run": _HISTORY,
     "change_set": "names what is in this workspace by its ids, and waits for a week at most",
     "data_source_run": _HISTORY,
+    "saved_run_filter": "looks for runs, which stay where they happened",
     "delivery": _HISTORY,
     "delivery_line": _HISTORY,
     "node_run": _HISTORY,

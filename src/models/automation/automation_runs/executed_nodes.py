@@ -1,0 +1,96 @@
+"""Reading the nodes of a run for a comparison: digests in place of inputs and outputs."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from sqlalchemy import Text, case, cast, func, select, tuple_
+
+from models.automation.automation_runs.node_queries import BEGAN
+from models.automation.automation_runs.rows import ExecutedNode, WholeRun
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+_node = node_run.c
+_run = automation_run.c
+_LARGEST = 64 * 1024
+"""Bytes of JSON of an input or output that is read whole."""
+
+
+class NodeValues(Protocol):
+    """The input and output of a node; None for a value that is too large, too."""
+
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def scope_key(self) -> str: ...
+    @property
+    def input(self) -> JsonObject | None: ...
+    @property
+    def output(self) -> JsonObject | None: ...
+
+
+async def executed_nodes(
+    work: UnitOfWork, actor: Actor, run_id: Id, most: int
+) -> Sequence[ExecutedNode]:
+    """The nodes of a run in the order they began, at most so many."""
+    return await work.rows(
+        select(
+            *(_node[name] for name in _FACTS),
+            (_node.outcome.is_not_distinct_from("reused")).label("reused"),
+            func.jsonb_hash_extended(_node.input, 0).label("input_digest"),
+            func.jsonb_hash_extended(_node.output, 0).label("output_digest"),
+        )
+        .where(_node.workspace_id == actor.workspace_id, _node.run_id == run_id)
+        .order_by(BEGAN, _node.node_id, _node.scope_key)
+        .limit(most),
+        of=ExecutedNode,
+    )
+
+
+_FACTS = (
+    "node_id",
+    "scope_key",
+    "node_kind",
+    "status",
+    "outcome",
+    "case_key",
+    "attempt",
+    "error",
+    "started_at",
+    "completed_at",
+)
+
+
+async def node_values(
+    work: UnitOfWork, actor: Actor, run_id: Id, places: Collection[tuple[str, str]]
+) -> Sequence[NodeValues]:
+    """The inputs and outputs of nodes, by node id and scope key."""
+    values = (
+        case((func.octet_length(cast(column, Text)) <= _LARGEST, column)).label(column.name)
+        for column in (_node.input, _node.output)
+    )
+    return await work.rows(
+        select(_node.node_id, _node.scope_key, *values).where(
+            _node.workspace_id == actor.workspace_id,
+            _node.run_id == run_id,
+            tuple_(_node.node_id, _node.scope_key).in_(places),
+        ),
+        of=NodeValues,
+    )
+
+
+async def last_success_before(work: UnitOfWork, run: WholeRun) -> Id | None:
+    """The newest run of the same automation that succeeded before a run, and is no test."""
+    this = select(automation_run).where(
+        _run.workspace_id == run.workspace_id,
+        _run.automation_id == run.automation_id,
+        tuple_(_run.created_at, _run.id) < tuple_(run.created_at, run.id),
+    )
+    succeeded = newest(this, RunFilter(status=RunStatus.SUCCEEDED, with_tests=False), 1)
+    last = succeeded.with_only_columns(_run.id).order_by(*NEWEST_FIRST).limit(1)
+    run_id: Id | None = await work.scalar(last)
+    return run_id
