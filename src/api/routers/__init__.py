@@ -17,12 +17,14 @@ from api.console.imports import routes as console_imports
 from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
 from api.console.items import routes as console_items
+from api.console.items import sharing as console_sharing
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
 from api.console.search import routes as console_search
+from api.console.shared import routes as shared_pages
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
 from api.console.sources import routes as console_sources
@@ -103,6 +105,7 @@ ROUTERS: Sequence[Router] = (
     console_provider.router,
     console_home.router,
     console_items.router,
+    console_sharing.router,
     console_databases.router,
     console_exports.router,
     console_records.router,
@@ -112,6 +115,7 @@ ROUTERS: Sequence[Router] = (
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,
+    shared_pages.router,
     console_creation.router,
     console_automations.router,
     console_drafts.router,
