@@ -18,6 +18,8 @@ from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
 from api.console.items import routes as console_items
 from api.console.items import sharing as console_sharing
+from api.console.public_forms import making as form_pages
+from api.console.public_forms import questions as question_pages
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
@@ -115,6 +117,8 @@ ROUTERS: Sequence[Router] = (
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,
+    form_pages.router,
+    question_pages.router,
     shared_pages.router,
     console_creation.router,
     console_automations.router,

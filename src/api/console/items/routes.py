@@ -90,4 +90,6 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
         return shell.at("automations", item.target_id)
     if item.target_id is not None and item.kind is ItemKind.DATA_SOURCE:
         return shell.at("data-sources", item.target_id)
+    if item.target_id is not None and item.kind is ItemKind.FORM:
+        return shell.at("forms", item.target_id)
     return queried(shell.at("items"), parent=item.id)

@@ -1,13 +1,17 @@
 """Finding records by their titles, for the search of a workspace."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import CTE, Select, select
 
 from models.content.items.joins import ITEM
 from models.core.access.rules import Actor
+from models.core.base import Id
 from models.data.fields.joins import live_database_of
+from models.data.records.queries.records import seen_records
 from models.data.records.tables import record
+from runtime.database import UnitOfWork
 
 
 def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
@@ -34,3 +38,9 @@ def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
             ITEM.id.not_in(select(closed_items.c.id)),
         )
     )
+
+
+async def seen_titles(work: UnitOfWork, actor: Actor, ids: Sequence[Id]) -> Mapping[Id, str]:
+    """The titles of those of the given records that the actor sees."""
+    rows = await work.rows(seen_records(actor, ids).add_columns(record.c.title))
+    return {row.id: row.title or "" for row in rows}
