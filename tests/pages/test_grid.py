@@ -91,10 +91,10 @@ async def test_a_dropped_file_becomes_a_database(
         " const drop = new DragEvent('drop', {dataTransfer: data, cancelable: true});"
         " document.dispatchEvent(drop); })()"
     )
-    await page.until("document.querySelector('input[name=content]').value !== ''")
-    assert await page.evaluate("document.querySelector('#label').value") == "Prices"
+    await page.until("document.querySelector('[name=label]') !== null")
+    assert await page.evaluate("document.querySelector('[name=label]').value") == "Prices"
     await page.screenshot(screens / "import.png")
-    await page.evaluate("document.querySelector('[data-import]').requestSubmit()")
+    await page.click("form[action$='/start'] .primary")
     await page.until("document.querySelector('[data-status=succeeded]') !== null")
     assert "2 records" in await page.text("#live")
     await page.click("#live a.primary")

@@ -22,7 +22,7 @@ from runtime.settings import Settings
 
 TOKEN_FIELD = "csrfToken"  # noqa: S105  # the name of a field
 KEY_FIELD = "idempotencyKey"
-_MOST_FIELDS = 100
+_MOST_FIELDS = 1000
 _MOST_COOKIES = 8192
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _POLICY = (
@@ -167,10 +167,18 @@ def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
     fields, wrong = _fields(body.raw)
     if wrong is not None:
         return Form(Body(refusal=wrong), token, keys)
-    token = fields.pop(TOKEN_FIELD, token)
-    key = fields.pop(KEY_FIELD, "")
-    content = json.dumps(fields).encode()
-    return Form(Body(content), token, keys or ([key.encode()] if key else []))
+    return form_of(listed, fields)
+
+
+def form_of(headers: Iterable[tuple[bytes, bytes]], fields: Mapping[str, str]) -> Form:
+    """The form with those of these fields that were filled in; the page's own are taken out."""
+    # Browsers send the lines of a text with both characters.
+    texts = {name: text.replace("\r\n", "\n") for name, text in fields.items() if text}
+    listed = list(headers)
+    token = texts.pop(TOKEN_FIELD, header_token(listed))
+    key = texts.pop(KEY_FIELD, "")
+    keys = [value for name, value in listed if name == b"idempotency-key"]
+    return Form(Body(json.dumps(texts).encode()), token, keys or ([key.encode()] if key else []))
 
 
 def _fields(raw: bytes) -> tuple[dict[str, str], PlatformError | None]:
@@ -183,6 +191,5 @@ def _fields(raw: bytes) -> tuple[dict[str, str], PlatformError | None]:
     for name, value in pairs:
         if name in fields:
             return {}, ValidationError.at(name[:100], "Give this field once.")
-        # Browsers send the lines of a text with both characters.
-        fields[name] = value.replace("\r\n", "\n")
+        fields[name] = value
     return fields, None

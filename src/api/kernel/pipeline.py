@@ -7,7 +7,7 @@ raising, which rolls the transaction back (docs/adr/0025).
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,10 +34,19 @@ from api.kernel.body import (
     is_json,
     read_body,
 )
-from api.kernel.browsers import CookieToken, check_origin, check_token, is_safe, read_form
+from api.kernel.browsers import (
+    CookieToken,
+    Form,
+    check_origin,
+    check_token,
+    form_of,
+    is_safe,
+    read_form,
+)
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
+from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
@@ -132,10 +141,11 @@ class _Pipeline:
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)
             request.share = request.services.shares.share_of(name)
         evaluating_for.set(request.share)
-        if access.upload and not self._is_json():
+        if access.upload and self._is_upload():
             # So long a body is taken only from a caller who may send it.
             await self._with_profile(self._precheck)
-            async with uploaded(request, access.bundles):
+            on_fields = self._take_fields if access.page else None
+            async with uploaded(request, access.bundles, on_fields):
                 return await self._after_body()
         limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
         raw = access.raw or access.page
@@ -147,16 +157,24 @@ class _Pipeline:
 
     def _read_form(self) -> None:
         """Take the body as a form. Raises ForeignFormError for one of another session."""
+        self._take(read_form(self.request.scope["headers"], self.body))
+
+    def _take_fields(self, fields: Mapping[str, str]) -> None:
+        """Take the fields before a file as a form, before the file is read."""
+        self._take(form_of(self.request.scope["headers"], fields))
+
+    def _take(self, form: Form) -> None:
         request = self.request
-        request.sent_form = form = read_form(request.scope["headers"], self.body)
-        self.body = form.body
+        request.sent_form, self.body = form, form.body
         if request.cookie is not None:
             check_token(request.services.keys, request.cookie, form.token)
 
-    def _is_json(self) -> bool:
-        """True when an operation that takes both is sent a JSON body."""
-        types = self.request.headers_named(b"content-type")
-        return self.operation.body is not None and is_json(b"".join(types[:1]))
+    def _is_upload(self) -> bool:
+        """True for a body that goes to the object store: of a page, a form with a file."""
+        content_type = b"".join(self.request.headers_named(b"content-type")[:1])
+        if self.operation.access.page:
+            return form_boundary(content_type) is not None
+        return self.operation.body is None or not is_json(content_type)
 
     async def _after_body(self) -> Response:
         if self.operation.access.transaction:

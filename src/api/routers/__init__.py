@@ -13,6 +13,7 @@ from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
+from api.console.imports import previews as import_previews
 from api.console.imports import routes as console_imports
 from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
@@ -113,6 +114,7 @@ ROUTERS: Sequence[Router] = (
     console_records.router,
     console_editing.router,
     console_imports.router,
+    import_previews.router,
     console_sources.router,
     *INTEGRATION_PAGES,
     console_search.router,
