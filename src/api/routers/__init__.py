@@ -30,6 +30,7 @@ from api.console.search import routes as console_search
 from api.console.shared import routes as shared_pages
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
+from api.console.sources import previews as source_previews
 from api.console.sources import routes as console_sources
 from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
 from api.kernel.routing import Router
@@ -116,6 +117,7 @@ ROUTERS: Sequence[Router] = (
     console_imports.router,
     import_previews.router,
     console_sources.router,
+    source_previews.router,
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,

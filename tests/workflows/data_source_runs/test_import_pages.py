@@ -1,6 +1,7 @@
-"""An import by pages: a file is looked at, its columns are mapped, its rows come in."""
+"""Previews on pages: the rows of an import, mapped and brought in, and those of a data source."""
 
 import io
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from models.content.files.tables import file
 from models.core.access.rules import Role
 from models.messages.jobs.tables import job
 from tests.support.client import Client
+from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
 from tests.support.items import read
 from tests.support.patience import eventually
@@ -202,3 +204,38 @@ async def test_the_api_previews_what_it_imports(
     async with space.database.transaction() as work:
         kept = select(func.count()).select_from(job).where(job.c.workspace_id == space.id)
         assert await work.scalar(kept) == 0
+
+
+async def test_a_source_is_previewed_before_it_is_there_and_after(
+    client: Client, space: Space, owner: Visitor, serve: Serve
+) -> None:
+    endpoint = await serve(reply(200, f"name,price\n{HOSTILE},3\nMilk,1.5\n", type_="text/csv"))
+    place = f"/workspaces/{space.id}/data-sources"
+    described = {
+        "label": "Prices",
+        "kind": "http_csv",
+        "config": json.dumps({"url": endpoint.url}),
+        "keyFields": "title",
+        "writeMode": "replace",
+    }
+    answer = await owner.send_form(f"{place}/preview", f"{place}/new", None, **described)
+    assert answer.status_code == 303, answer.text
+    path = answer.headers["location"]
+    page = await shown(owner, path)
+    assert ("Milk" in page, HOSTILE in page, "<code>title</code>" in page) == (True, False, True)
+    # What was described is still in the form.
+    assert 'value="Prices"' in page
+    assert 'value="replace" selected' in page
+    assert read(await client.get(f"{space.path}/data-sources"))["dataSources"] == []
+    made = await owner.send_form(place, f"{place}/new", None, **described)
+    stored = made.headers["location"]
+    again = await owner.send_form(f"{stored}/preview", stored)
+    page = await shown(owner, again.headers["location"])
+    assert ("Milk" in page, "Back to the source" in page) == (True, True)
+    wrong = {**described, "config": json.dumps({"url": f"{endpoint.url}gone"})}
+    failed = await owner.send_form(f"{place}/preview", f"{place}/new", None, **wrong)
+    assert failed.status_code == 303
+    viewer_id, _ = await space.member(Role.VIEWER)
+    async with await signed_in(owner.app, space, viewer_id) as viewer:
+        assert (await viewer.send_form(f"{stored}/preview", stored)).status_code == 403
+        assert (await viewer.get(path)).status_code == 403
