@@ -79,6 +79,40 @@ async def test_what_cannot_be_typed_is_told_and_stays(
     page.problems.clear()  # the browser notes each answer of 400
 
 
+async def test_records_are_searched_and_chosen_in_a_cell(
+    page: Page, server: Server, space: Space, goods: str, screens: Path
+) -> None:
+    person = Person(server, space)
+    shops = await person.call("POST", f"{space.path}/databases", {"label": "Shops"})
+    for title in ("North", "South"):
+        row = {"data": {"title": title}}
+        await person.call("POST", f"/v1/databases/{shops['id']}/records", row)
+    field = {"label": "Shops", "kind": "relation", "settings": {"databaseId": shops["id"]}}
+    await person.call("POST", f"/v1/databases/{goods}/fields", field)
+    await open_grid(page, server, space, goods)
+    for _ in range(2):
+        await page.press("ArrowRight")
+    await page.press("Enter")
+    await page.until(f"{FOCUSED} === 'INPUT'")
+    typed = "[data-grid] td form input[name='field.shops']"
+    options = f'document.querySelector("{typed}").list.options'
+    await page.write(typed, "nor")
+    await page.until(f"{options}.length === 1")
+    # As a browser does when an entry of the list is chosen.
+    await page.evaluate(
+        f'(() => {{ const input = document.querySelector("{typed}");'
+        " input.value = input.list.options[0].value;"
+        " input.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+    assert "North" in await page.text("[data-grid] td form .checks")
+    assert await page.evaluate(f'document.querySelector("{typed}").value') == ""
+    await page.screenshot(screens / "relation-cell.png")
+    await page.write(typed, "South")
+    await page.press("Enter")
+    await page.until("document.querySelectorAll('[data-grid] td .parts a').length === 2")
+    assert await page.text("[data-grid] td .parts") == "North\nSouth"
+
+
 async def test_a_dropped_file_becomes_a_database(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

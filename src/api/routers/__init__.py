@@ -23,6 +23,7 @@ from api.console.public_forms import making as form_pages
 from api.console.public_forms import questions as question_pages
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
+from api.console.records import files as record_files
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import routes as console_runs
@@ -114,6 +115,7 @@ ROUTERS: Sequence[Router] = (
     console_exports.router,
     console_records.router,
     console_editing.router,
+    record_files.router,
     console_imports.router,
     import_previews.router,
     console_sources.router,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import CTE, Select, select
+from sqlalchemy import CTE, Select, func, select
 
 from models.content.items.joins import ITEM
+from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.joins import live_database_of
@@ -38,6 +39,26 @@ def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
             ITEM.id.not_in(select(closed_items.c.id)),
         )
     )
+
+
+async def choices(
+    work: UnitOfWork, actor: Actor, database_id: Id, text: str, most: int
+) -> Mapping[Id, str]:
+    """The titles of the newest records of a database with the text in them, as the actor sees."""
+    having = records_titled(actor, text, closed_items(actor))
+    statement = having.where(record.c.database_id == database_id)
+    rows = await work.rows(statement.order_by(record.c.id.desc()).limit(most))
+    return {row.id: row.title for row in rows}
+
+
+async def titled(work: UnitOfWork, actor: Actor, database_id: Id, title: str) -> Sequence[Id]:
+    """The records of a database with this title, however it is capitalized; at most two."""
+    statement = (
+        records_titled(actor, title, closed_items(actor))
+        .where(record.c.database_id == database_id)
+        .where(func.lower(record.c.title) == func.lower(title))
+    )
+    return [row.id for row in await work.rows(statement.limit(2))]
 
 
 async def seen_titles(work: UnitOfWork, actor: Actor, ids: Sequence[Id]) -> Mapping[Id, str]:
