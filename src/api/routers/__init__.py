@@ -15,6 +15,7 @@ from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
 from api.console.imports import previews as import_previews
 from api.console.imports import routes as console_imports
+from api.console.incoming import legacy as legacy_import_pages
 from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
 from api.console.items import routes as console_items
@@ -133,6 +134,7 @@ ROUTERS: Sequence[Router] = (
     console_automation_settings.router,
     console_versions.router,
     console_incoming.router,
+    legacy_import_pages.router,
     console_runs.router,
     console_run_actions.router,
     console_decisions.router,
