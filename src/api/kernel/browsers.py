@@ -171,7 +171,7 @@ def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
 
 
 def form_of(headers: Iterable[tuple[bytes, bytes]], fields: Mapping[str, str]) -> Form:
-    """The form with those of these fields that were filled in; the page's own are taken out."""
+    """The form with the fields that were filled in; the page's own are taken out."""
     # Browsers send the lines of a text with both characters.
     texts = {name: text.replace("\r\n", "\n") for name, text in fields.items() if text}
     listed = list(headers)

@@ -46,6 +46,7 @@ from api.kernel.browsers import (
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
+from api.kernel.logged_requests import log_request
 from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
@@ -53,21 +54,14 @@ from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, upload_limit, uploaded
-from models.core.access.rules import PrincipalType
 from models.core.idempotency.rules import is_kept
-from models.people.request_logs.commands import LogEntry
 from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
-from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
-from runtime.redaction import Redaction
-from runtime.telemetry import without_tokens
 from runtime.tracing import request_span
 
 T = TypeVar("T")
-
-_MAX_LOGGED_PATH = 2000
 
 
 async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +94,7 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
-        _log(request, response.status_code, start)
+        log_request(request, response.status_code, start)
     seconds = time.perf_counter() - start
     services.metrics.observe(operation.name, response.status_code, seconds)
     return response
@@ -280,38 +274,3 @@ class _Pipeline:
         assert isinstance(response, Response)
         await keep(self.request, response)
         return response
-
-
-def _log(request: ApiRequest, status: int, started: float) -> None:
-    principal = request.principal
-    is_key = principal.type is PrincipalType.API_KEY
-    request.services.request_log.record(
-        LogEntry(
-            workspace_id=principal.key_workspace_id if is_key else request.workspace_id,
-            principal_type=principal.type,
-            principal_id=principal.id,
-            api_key_id=principal.id if is_key else None,
-            method=request.method,
-            path=_loggable(request),
-            status=status,
-            idempotency_key=request.idempotency_key,
-            error=request.error,
-            duration_ms=round((time.perf_counter() - started) * 1000, 3),
-            created_at=utc_now(),
-        )
-    )
-
-
-def _loggable(request: ApiRequest) -> str:
-    """The path as it was sent, without the secrets some paths carry, however they are escaped."""
-    raw: bytes = request.scope.get("raw_path") or b""
-    path = raw.partition(b"?")[0].decode("ascii", "replace")
-    tokens = {
-        value: f"{{{name}}}"
-        for name, value in request.path_params.items()
-        if name.lower().endswith("token")
-    }
-    if tokens:
-        path = Redaction(tokens).text(path)
-    # A key that somebody sends in the path is no less secret there.
-    return without_tokens(path)[:_MAX_LOGGED_PATH]

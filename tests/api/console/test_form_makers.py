@@ -65,7 +65,7 @@ async def test_a_form_is_made_opened_and_answered(
         "closesAt": "2099-01-31T09:30",
         "version": "1",
     }
-    saved = await owner.send_form(settings, settings, **words)
+    saved = await owner.send_form(settings, settings, None, **words)
     assert (saved.status_code, saved.headers["location"]) == (303, f"{path}?notice=saved")
     opened = await owner.get(path)
     assert "Anybody who has the address can answer" in opened.text
@@ -115,7 +115,7 @@ async def test_questions_are_worded_ordered_taken_out_and_added(
         "comparison": "is",
         "value": "red",
     }
-    assert (await owner.send_form(question, question, **words)).status_code == 303
+    assert (await owner.send_form(question, question, None, **words)).status_code == 303
     likes = (await stored(client, space, form))["fields"][3]
     assert likes == {
         "key": "likes",
@@ -167,7 +167,7 @@ async def test_a_filter_of_the_api_is_kept(
     read(await client.patch(f"{space.path}/forms/{form['id']}", json={"fields": fields}))
     question = f"{page_of(space, form)}/questions/colour"
     assert "by a filter of the API" in (await owner.get(question)).text
-    await owner.send_form(question, question, **{"label": "Which?", "if": "kept"})
+    await owner.send_form(question, question, None, **{"label": "Which?", "if": "kept"})
     colour = (await stored(client, space, form))["fields"][2]
     assert (colour["label"], colour["visibleIf"]) == ("Which?", condition)
 
@@ -178,7 +178,7 @@ async def test_a_form_that_was_changed_meanwhile_is_left(
     read(await client.patch(f"{space.path}/forms/{form['id']}", json={"title": "Theirs"}))
     settings = f"{page_of(space, form)}/settings"
     words = {"title": "Mine", "submitLabel": "Send", "confirmation": "Yes", "version": "1"}
-    answer = await owner.send_form(settings, settings, **words)
+    answer = await owner.send_form(settings, settings, None, **words)
     assert (answer.status_code, 'value="Mine"' in answer.text) == (409, True)
     assert "changed since" in answer.text
     assert (await stored(client, space, form))["title"] == "Theirs"

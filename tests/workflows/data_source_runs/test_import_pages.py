@@ -89,7 +89,7 @@ async def test_a_file_becomes_a_database_as_its_columns_are_mapped(
         "kind.1": "number",
         "key.0": "on",
     }
-    started = await owner.send_form(f"{path}/start", path, **fields)
+    started = await owner.send_form(f"{path}/start", path, None, **fields)
     assert started.status_code == 303, started.text
     ended = await finished(owner, started.headers["location"])
     assert "2 records in 2 fields" in ended
@@ -122,7 +122,7 @@ async def test_rows_go_to_fields_that_are_there_and_to_a_new_one(
         "mode": "insert",
     }
     at = path.partition("?")[0]
-    started = await owner.send_form(f"{at}/start", path, **fields)
+    started = await owner.send_form(f"{at}/start", path, None, **fields)
     assert started.status_code == 303, started.text
     assert "2 records" in await finished(owner, started.headers["location"])
     records = read(await client.get(f"/v1/databases/{database}/records"))["records"]

@@ -48,10 +48,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The fields that columns fill, those of them that are new, and the keys of rows."""
+    """The fields that columns fill, the new ones among them, and the keys of rows."""
 
     fields: Sequence[JsonObject]
-    added: Sequence[JsonObject]
+    new_fields: Sequence[JsonObject]
     keys: Sequence[str]
 
 
@@ -87,18 +87,18 @@ def read_mapping(
 
     Raises ValidationError.
     """
-    named, taken = _by_name(fields or {}), set(fields or {})
+    known_fields, used_keys = _by_name(fields or {}), set(fields or {})
     mapped: list[JsonObject] = []
-    added: list[JsonObject] = []
+    new_fields: list[JsonObject] = []
     keys: list[str] = []
     for place, column in enumerate(preview.columns):
         name = texts.get(f"into.{place}", "").strip()
         if not name:
             continue
-        known = named.get(name.casefold())
+        known = known_fields.get(name.casefold())
         if known is None:
-            entry = _new(column, name, texts.get(f"kind.{place}", ""), taken, fields is None)
-            added.append(entry)
+            entry = _new(column, name, texts.get(f"kind.{place}", ""), used_keys, fields is None)
+            new_fields.append(entry)
         else:
             entry = {"fieldKey": known.key, "label": known.label, "kind": known.kind.value}
         mapped.append({"sourcePath": column.source_path, **entry})
@@ -106,7 +106,7 @@ def read_mapping(
             keys.append(entry["fieldKey"])
     if not mapped:
         raise ValidationError.at("", "Every column is left out: name a field for one of them.")
-    return Mapped(mapped, added, keys)
+    return Mapped(mapped, new_fields, keys)
 
 
 def field_body(entry: JsonObject) -> JsonObject:

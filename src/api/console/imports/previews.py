@@ -108,7 +108,7 @@ async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
         fields = await _fields(request, target)
         mapped = read_mapping(preview, fields, body.texts)
         if target is not None:
-            for entry in mapped.added:
+            for entry in mapped.new_fields:
                 field = body_of(CreateField, field_body(entry))
                 await create_field(request.work, request.actor, target, field)
         values = {

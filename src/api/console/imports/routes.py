@@ -44,14 +44,14 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
         await require_edit(work, actor, database, "You may not add records here.")
         target = await get_database(work, actor, database)
     body = '{"kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
-    most = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
+    limit = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
     return page(
         request,
         "import_form.html",
         shell,
         target=target,
         formats=[(one.value, one.value.upper()) for one in TableFormat],
-        most=most,
+        most=limit,
         call=curl(
             shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", body
         ),

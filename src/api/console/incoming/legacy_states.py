@@ -132,13 +132,13 @@ def _is_whole(entry: ImportWorkspaceEntry) -> bool:
 
 
 def _obstacle(entries: Sequence[ImportWorkspaceEntry]) -> str:
-    """Why what is selected cannot be approved as it is; empty when it can."""
-    selected = [one for one in entries if one.selected]
-    blocked = [one.source_name for one in selected if one.stage is ImportStage.BLOCKED]
+    """The reason that what is selected cannot be approved as it is; empty when it can."""
+    selection = [entry for entry in entries if entry.selected]
+    blocked = [entry.source_name for entry in selection if entry.stage is ImportStage.BLOCKED]
     if blocked:
         return f"Before it can be approved, leave out what is blocked: {', '.join(blocked)}."
-    if not selected:
+    if not selection:
         return "Before it can be approved, select a workspace."
-    if all(one.stage is ImportStage.READY for one in selected):
+    if all(entry.stage is ImportStage.READY for entry in selection):
         return ""
     return "Before it can be approved, check again: a workspace has not been checked."

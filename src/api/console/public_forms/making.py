@@ -73,7 +73,7 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
     form = await queries.get_form(work, actor, request.ids["formId"])
     fields = await known_fields(request, form)
     shell = await shell_of(request)
-    keys = {one.key for one in form.fields}
+    keys = {question.key for question in form.fields}
     return page(
         request,
         "form_page.html",
@@ -82,7 +82,7 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
         name=await name_of(request, form),
         fields=fields,
         state=state_of(form, fields, work.now),
-        unasked=[one for one in fields.values() if one.kind in ASKABLE and one.key not in keys],
+        unasked=[spec for spec in fields.values() if spec.kind in ASKABLE and spec.key not in keys],
         answers=await queries.latest_answers(work, actor, form.id, _SHOWN_ANSWERS),
         database=await database_label(work, actor.workspace_id, form.database_id)
         if fields

@@ -142,7 +142,7 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
     fields = await known_fields(request, form)
     leaf = None if question.visible_if is None else read_leaf(question.visible_if)
     shell = await shell_of(request)
-    earlier = [fields[one["key"]] for one in listed[:place] if one["key"] in fields]
+    earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
     path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
     body = '{"fields": [{"key": "title", "required": true, "label": "Your name"}]}'
     answer = page(
@@ -155,7 +155,7 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
         spec=fields.get(question.key),
         at=path,
         entered=entered,
-        earlier=[(one.key, one.label) for one in earlier],
+        earlier=[(spec.key, spec.label) for spec in earlier],
         condition=leaf or (_KEPT if question.visible_if else "", None, ""),
         comparisons=COMPARISONS,
         call=curl(shell.base, "PATCH", f"/v1{path}", body),

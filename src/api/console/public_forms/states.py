@@ -10,7 +10,7 @@ from models.data.forms.shapes import FormDetail, FormField
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """Whether a form takes answers, and a sentence about it."""
+    """A word for how far a form takes answers, and a sentence about it."""
 
     open: bool
     word: str
@@ -18,7 +18,7 @@ class FormState:
 
 
 def state_of(form: FormDetail, fields: FieldSpecs, now: datetime) -> FormState:
-    """The state of a form; `fields` are those of its database, as far as the reader sees them."""
+    """The state of a form; `fields` has what the reader sees of its database."""
     if not form.public:
         return FormState(False, "private", "Its address opens nothing until the form is public.")
     if not form.accepting:

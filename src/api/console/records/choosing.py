@@ -1,4 +1,4 @@
-"""People and records in forms: those a field holds, and those that a typed text names."""
+"""People and records in forms: held by a field, or named by a typed text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ BEFORE_ID = " · "
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """Why a text names nothing."""
+    """The reason that a text names nothing."""
 
     message: str
 
@@ -45,7 +45,7 @@ def is_chosen(spec: FieldSpec) -> bool:
 
 
 def entered(specs: Sequence[FieldSpec], record: RecordDetail | None) -> list[FieldSpec]:
-    """The fields that a form has: those that a person types or chooses."""
+    """The fields that a form has, which a person types or chooses."""
     return [
         spec
         for spec in specs
@@ -72,15 +72,15 @@ async def again(
     problems: Mapping[str, str],
 ) -> list[Entry]:
     """The fields of a form as it was sent, and what is wrong with each."""
-    held = {spec.key: _ticked(spec, fields) for spec in specs if is_chosen(spec)}
-    names = await _names(request, specs, held)
+    ticked_ids = {spec.key: _ticked(spec, fields) for spec in specs if is_chosen(spec)}
+    names = await _names(request, specs, ticked_ids)
     return [
         replace(
-            _entry(spec, held[spec.key], names),
+            _entry(spec, ticked_ids[spec.key], names),
             text=str(fields.get(f"{PREFIX}{spec.key}") or ""),
             problem=problems.get(spec.label) or _problem(spec, problems),
         )
-        if spec.key in held
+        if spec.key in ticked_ids
         else retyped(entry_of(spec, None), fields, problems)
         for spec in specs
     ]
@@ -143,7 +143,7 @@ async def _names(
 
 def _entry(spec: FieldSpec, ids: Sequence[str], names: Mapping[str, str]) -> Entry:
     control = "records" if spec.relation else "people"
-    return Entry(spec, control, chosen=[Choice(one, names.get(one, one)) for one in ids])
+    return Entry(spec, control, choices=[Choice(one, names.get(one, one)) for one in ids])
 
 
 def _problem(spec: FieldSpec, problems: Mapping[str, str]) -> str:

@@ -51,7 +51,7 @@ class Entry:
     options: frozenset[str] = frozenset()
     """The keys of the options that are ticked."""
     problem: str = ""
-    chosen: Sequence[Choice] = ()
+    choices: Sequence[Choice] = ()
     """The people or records that are held, each with a box that keeps it."""
 
     @property

@@ -84,10 +84,10 @@ async def attachments(
 ) -> Sequence[tuple[FieldSpec, Sequence[Attachment]]]:
     """The fields of files with what a record holds in them."""
     fields = [spec for spec in specs if spec.kind is FieldKind.FILE]
-    ids = {one for spec in fields for one in _ids(record, spec)}
+    ids = {file_id for spec in fields for file_id in _ids(record, spec)}
     work, actor, keys = request.work, request.actor, request.services.keys
-    files = await readable_files(work, actor, [Id(one) for one in ids], keys)
-    known = {str(one.file_id): one for one in files}
+    files = await readable_files(work, actor, [Id(file_id) for file_id in ids], keys)
+    known = {str(file.file_id): file for file in files}
 
     def attachment(file_id: str) -> Attachment:
         file = known.get(file_id)
@@ -95,7 +95,7 @@ async def attachments(
             return Attachment(file_id, "a file that you do not see")
         return Attachment(file_id, file.name, file.download_url)
 
-    return [(spec, [attachment(one) for one in _ids(record, spec)]) for spec in fields]
+    return [(spec, [attachment(file_id) for file_id in _ids(record, spec)]) for spec in fields]
 
 
 def _ids(record: RecordDetail, spec: FieldSpec) -> Sequence[str]:

@@ -44,15 +44,15 @@ async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = 
         return _entry(request, token)
     try:
         visitor = await admit_visitor(request, None, session)
-        shown = await visit(request.work, request.services.keys, visitor, PAGE, cursor)
+        content = await visit(request.work, request.services.keys, visitor, PAGE, cursor)
     except NotFoundError:
         return _entry(request, token, over=_OVER)
     return bare(
         "shared.html",
-        shown=shown,
-        columns=_columns(shown),
-        rows=_rows(shown),
-        form=await _open_form(request, shown),
+        shown=content,
+        columns=_columns(content),
+        rows=_rows(content),
+        form=await _open_form(request, content),
         path=request.url.path,
         cursor=cursor,
     )

@@ -98,7 +98,7 @@ async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: Key
 async def readable_files(
     work: UnitOfWork, actor: Actor, file_ids: Sequence[Id], keys: KeyRing
 ) -> list[StoredFile]:
-    """Those of the given files whose content the actor may read; private ones are of their own."""
+    """The files among these that the actor may read; of private ones, only their own."""
     if not file_ids or Scope.FILES_READ not in actor.scopes:
         return []
     own = or_(file.c.private.is_(False), file.c.created_by_user_id == actor.user_id)

@@ -62,6 +62,6 @@ async def titled(work: UnitOfWork, actor: Actor, database_id: Id, title: str) ->
 
 
 async def seen_titles(work: UnitOfWork, actor: Actor, ids: Sequence[Id]) -> Mapping[Id, str]:
-    """The titles of those of the given records that the actor sees."""
+    """The titles of the records among these that the actor sees."""
     rows = await work.rows(seen_records(actor, ids).add_columns(record.c.title))
     return {row.id: row.title or "" for row in rows}
