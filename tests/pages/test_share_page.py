@@ -120,10 +120,12 @@ async def test_a_database_a_folder_and_a_file(
     text = await shown(page, f"{server.url}{path}#{token}")
     assert "Title\tStage\tPaid" in text
     assert await page.evaluate("document.querySelector('tbody td').innerText") == "Open"
-    assert await page.evaluate("document.querySelectorAll('tbody tr').length") == 100
+    assert await page.evaluate("document.querySelectorAll('tbody tr').length") == 50
     await page.screenshot(screens / "share-database.png")
-    await page.click("a[rel=next]")
-    await page.until("document.querySelectorAll('tbody tr').length === 20")
+    for count in (50, 20):
+        await page.evaluate("document.querySelector('tbody').remove()")
+        await page.click("a[rel=next]")
+        await page.until(f"document.querySelectorAll('tbody tr').length === {count}")
 
     path, token = await share(client, space, folder["id"])
     assert "Orders database" in await shown(page, f"{server.url}{path}#token={token}")

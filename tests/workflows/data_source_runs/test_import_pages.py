@@ -150,6 +150,20 @@ async def test_another_sheet_is_read(space: Space, owner: Visitor) -> None:
     assert "Choose another file" in await shown(owner, nowhere.headers["location"])
 
 
+async def test_the_widest_file_is_a_light_page(space: Space, owner: Visitor) -> None:
+    names = ",".join(f"Column number {n}" for n in range(200))
+    row = ",".join(f"value {n}" for n in range(200))
+    path = (await sent(owner, space, "\n".join([names, *[row] * 50]).encode())).headers["location"]
+    page = await shown(owner, path)
+    assert 'name="into.199"' in page
+    assert len(page.encode()) < 150_000
+    fields = {f"into.{n}": f"Field {n}" for n in range(200)} | {"label": "Wide"}
+    kinds = {f"kind.{n}": "text" for n in range(200)}
+    started = await owner.send_form(f"{path}/start", path, None, **fields, **kinds)
+    assert started.status_code == 303, started.text
+    assert "50 records in 200 fields" in await finished(owner, started.headers["location"])
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

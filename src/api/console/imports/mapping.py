@@ -11,8 +11,8 @@ from models.data.fields.rules.kinds import OPTION_KINDS, STORED_KINDS, TITLE_KEY
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewColumn
 from runtime.errors import ValidationError
 
-NEW_KINDS = [
-    (kind.value, kind.value.replace("_", " "))
+NEW_KINDS = {
+    kind.value.replace("_", " "): kind
     for kind in (
         FieldKind.TEXT,
         FieldKind.LONG_TEXT,
@@ -31,8 +31,8 @@ NEW_KINDS = [
         FieldKind.PHONE,
         FieldKind.JSON,
     )
-]
-"""The kinds that a column can have which fills a new field."""
+}
+"""The kinds that a column can have which fills a new field, by their words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,12 @@ def _new(
 ) -> JsonObject:
     if is_new_database and column.suggested_key == TITLE_KEY:
         return {"fieldKey": TITLE_KEY, "label": name[:200], "kind": FieldKind.TEXT.value}
-    if kind not in dict(NEW_KINDS):
+    field_kind = NEW_KINDS.get(kind)
+    if field_kind is None:
         raise ValidationError.at("", f"Choose a kind for “{name}”.")
     key = first_free(slug(name, "column"), taken | {TITLE_KEY})
     taken.add(key)
-    return {"fieldKey": key, "label": name[:200], "kind": kind}
+    return {"fieldKey": key, "label": name[:200], "kind": field_kind.value}
 
 
 def _by_name(fields: FieldSpecs) -> Mapping[str, FieldSpec]:

@@ -99,10 +99,10 @@ def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
     return _shaped(spec, value, text)
 
 
-def value_cell(spec: FieldSpec, value: FieldValue) -> Cell:
-    """A value of a field that names nobody and no other record."""
+def value_cell(spec: FieldSpec, value: FieldValue, longest: int) -> Cell:
+    """A value of a field that names nobody and no other record; long texts are cut."""
     text = None if value is None else cell_of(value, spec, _NAMELESS)
-    return _shaped(spec, value, "" if text is None else _written(spec, text)[:_LONGEST])
+    return _shaped(spec, value, "" if text is None else _written(spec, text)[:longest])
 
 
 def _shaped(spec: FieldSpec, value: FieldValue, text: str) -> Cell:

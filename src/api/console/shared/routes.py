@@ -21,7 +21,11 @@ from runtime.errors import NotFoundError
 
 router = Router(tags=["console"], refuse=refuse)
 
-PAGE = 100
+PAGE = 50
+MOST_COLUMNS = 40
+"""Columns of a table, as of one for members: a page stays readable and light."""
+_LONGEST = 2_000
+"""Characters of a text: here no page of the record has all of it."""
 _ANYBODY = Access(credential="none", page=True, writes=True)
 _CLOSED = (
     "This link opens nothing. It may have expired, been revoked or been used up, or its token is"
@@ -100,15 +104,17 @@ def _entry(
 
 def _columns(shown: Visit) -> Sequence[str]:
     content = shown.content
-    return [one.label for one in content.fields] if isinstance(content, SharedRecords) else []
+    if not isinstance(content, SharedRecords):
+        return []
+    return [field.label for field in content.fields[:MOST_COLUMNS]]
 
 
 def _rows(shown: Visit) -> Sequence[Sequence[Cell]]:
     if not isinstance(shown.content, SharedRecords):
         return []
-    specs = [outside_spec(field) for field in shown.content.fields]
+    specs = [outside_spec(field) for field in shown.content.fields[:MOST_COLUMNS]]
     return [
-        [value_cell(spec, record.data.get(spec.key)) for spec in specs]
+        [value_cell(spec, record.data.get(spec.key), _LONGEST) for spec in specs]
         for record in shown.content.records
     ]
 
