@@ -1,7 +1,7 @@
 """The one file of a multipart/form-data body (RFC 7578), taken from it as it arrives.
 
 `uploads` reads forms with it, and nothing else does. A form holds one file, no preamble, and small
-headers; the form of a page has a few small fields before its file. python-multipart does the
+headers; that of a page has a few short fields before its file (ADR 0092). python-multipart does the
 parsing; Starlette's reader would collect the whole file first (docs/adr/0025).
 """
 

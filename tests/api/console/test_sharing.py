@@ -103,6 +103,22 @@ async def test_the_visit_of_one_link_opens_no_other(
     assert "A shared page" not in answer.text
 
 
+async def test_a_link_whose_maker_sees_the_item_no_more_takes_no_use(
+    client: Client, space: Space, nobody: Visitor, owner: Visitor
+) -> None:
+    made = await item(client)
+    editor_id, key = await space.member(Role.EDITOR)
+    access = f"/v1/items/{made['id']}/access"
+    manager = {"userId": str(editor_id), "level": "manage"}
+    await client.put(access, json={"accessMode": "open", "grants": [manager]})
+    url, token = await link(client.with_token(key), space, made["id"])
+    await client.put(access, json={"accessMode": "restricted", "grants": []})
+    assert (await nobody.post(url, data={"token": token})).status_code == 404
+    listed = read(await client.get(f"{space.path}/items/{made['id']}/share-links"))
+    assert [one["useCount"] for one in listed["shareLinks"]] == [0]
+    assert "no longer sees this" in (await owner.get(links_of(space, made["id"]))).text
+
+
 async def test_a_link_read_ahead_is_not_used(client: Client, space: Space, nobody: Visitor) -> None:
     url, token = await link(client, space, (await item(client))["id"], maxUses=1)
     ahead = await nobody.post(url, data={"token": token}, headers={"Sec-Purpose": "prefetch"})
