@@ -113,6 +113,28 @@ async def test_records_are_searched_and_chosen_in_a_cell(
     assert await page.text("[data-grid] td .parts") == "North\nSouth"
 
 
+async def test_a_file_is_added_in_a_cell(
+    page: Page, server: Server, space: Space, goods: str
+) -> None:
+    person = Person(server, space)
+    field = {"label": "Papers", "kind": "file"}
+    await person.call("POST", f"/v1/databases/{goods}/fields", field)
+    await open_grid(page, server, space, goods)
+    for _ in range(2):
+        await page.press("ArrowRight")
+    await page.press("Enter")
+    await page.until("document.querySelector('[data-grid] td input[type=file]') !== null")
+    await page.evaluate(
+        "(() => { const data = new DataTransfer();"
+        " data.items.add(new File(['ten pounds'], 'Offer.txt', {type: 'text/plain'}));"
+        " document.querySelector('[data-grid] td input[type=file]').files = data.files; })()"
+    )
+    await page.click("[data-grid] td form.upload button")
+    await page.until("document.querySelector('[data-grid] td form') === null")
+    cell = "document.querySelector('[data-grid] tbody tr').cells[3].innerText"
+    assert await page.evaluate(cell) == "Offer.txt"
+
+
 async def test_a_dropped_file_becomes_a_database(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
