@@ -418,6 +418,13 @@ EXAMPLES: Mapping[str, Example] = {
         },
         works=True,
     ),
+    "preview_import": Example(
+        body=lambda one: {
+            "kind": "file",
+            "fileId": one.ids["sheetFileId"],
+        },
+        works=True,
+    ),
     "import_spreadsheet": Example(
         body=lambda one: {
             "label": "Imported",

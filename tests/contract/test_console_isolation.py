@@ -53,6 +53,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "enable_automation": {"enabled": "true"},
     "enable": {"enabled": "true"},
     "share": {"audience": "everybody"},
+    "move_question": {"to": "up"},
+    "preview_sheet": {"sheetName": "Prices"},
     "read_by_form": {"resource": RESOURCE},
     "mount_by_form": {"resource": RESOURCE},
     "import_by_form": {"resource": RESOURCE},

@@ -6,15 +6,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from cli.demo.client import WorkspaceClient
 from cli.demo.shop import open_shop
+from models.people.browser_sessions.commands import begin_session
+from models.people.users.commands import make_platform_admin
 from tests.support.browser import Page
 from tests.support.patience import eventually
 from tests.support.person import Person, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
+from tests.support.visitor import HTML, form_token
 
 pytestmark = pytest.mark.takes(seconds=40)
 
@@ -57,6 +61,11 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     integrations = f"{place}/integrations"
     proposal = {"instruction": "Add a database for customer feedback"}
     changes = (await person.call("POST", f"{space.path}/ai/runs", proposal))["id"]
+    form = await person.call(
+        "POST", f"{space.path}/forms", {"label": "Ask", "databaseId": orders["id"], "public": True}
+    )
+    item = f"{place}/items/{orders['itemId']}"
+    preview = await previewed(server, space)
     return {
         "sign in": "/sign-in",
         "home": place,
@@ -68,7 +77,17 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "calendar": f"{database}?view={view['Calendar']}",
         "record": f"/records/{record}",
         "edit": f"/records/{record}/edit",
+        "new record": f"/databases/{orders['id']}/records/new",
         "import": f"{place}/import",
+        "import preview": preview,
+        "share links": f"{item}/share-links",
+        "shared": "/v1/share/01a21b5f-fee4-7ab2-a23b-c5ae24c188c5",
+        "form": f"{place}/forms/{form['id']}",
+        "form settings": f"{place}/forms/{form['id']}/settings",
+        "question": f"{place}/forms/{form['id']}/questions/title",
+        "new form": f"{place}/forms/new",
+        "public form": f"/forms/{form['itemId']}",
+        "legacy imports": "/legacy-imports",
         "data sources": f"{place}/data-sources",
         "new data source": f"{place}/data-sources/new",
         "runs": f"{place}/runs",
@@ -107,6 +126,26 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "notifications": f"{place}/notifications",
         "preferences": f"{place}/settings/notifications",
     }
+
+
+async def previewed(server: Server, space: Space) -> str:
+    """The path of the preview of an import, once its rows are there."""
+    async with space.database.transaction() as work:
+        await make_platform_admin(work, space.user_id)
+        session = await begin_session(work, space.user_id)
+    place = f"{server.url}/workspaces/{space.id}/imports/previews"
+    cookies = {f"session-{server.port}": session.token}
+    headers = {**HTML, "Sec-Fetch-Site": "same-origin"}
+    async with httpx2.AsyncClient(cookies=cookies, headers=headers, trust_env=False) as browser:
+        page = await browser.get(place.replace("imports/previews", "import"))
+        data = {"csrfToken": form_token(page), "text": "name,price\nTea,3\n"}
+        path = (await browser.post(place, data=data)).headers["location"]
+
+        async def is_read() -> bool:
+            return "mapping" in (await browser.get(f"{server.url}{path}")).text
+
+        await eventually(is_read, "the first rows")
+    return str(path)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -79,6 +79,62 @@ async def test_what_cannot_be_typed_is_told_and_stays(
     page.problems.clear()  # the browser notes each answer of 400
 
 
+async def test_records_are_searched_and_chosen_in_a_cell(
+    page: Page, server: Server, space: Space, goods: str, screens: Path
+) -> None:
+    person = Person(server, space)
+    shops = await person.call("POST", f"{space.path}/databases", {"label": "Shops"})
+    for title in ("North", "South"):
+        row = {"data": {"title": title}}
+        await person.call("POST", f"/v1/databases/{shops['id']}/records", row)
+    field = {"label": "Shops", "kind": "relation", "settings": {"databaseId": shops["id"]}}
+    await person.call("POST", f"/v1/databases/{goods}/fields", field)
+    await open_grid(page, server, space, goods)
+    for _ in range(2):
+        await page.press("ArrowRight")
+    await page.press("Enter")
+    await page.until(f"{FOCUSED} === 'INPUT'")
+    typed = "[data-grid] td form input[name='field.shops']"
+    options = f'document.querySelector("{typed}").list.options'
+    await page.write(typed, "nor")
+    await page.until(f"{options}.length === 1")
+    # As a browser does when an entry of the list is chosen.
+    await page.evaluate(
+        f'(() => {{ const input = document.querySelector("{typed}");'
+        " input.value = input.list.options[0].value;"
+        " input.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+    assert "North" in await page.text("[data-grid] td form .checks")
+    assert await page.evaluate(f'document.querySelector("{typed}").value') == ""
+    await page.screenshot(screens / "relation-cell.png")
+    await page.write(typed, "South")
+    await page.press("Enter")
+    await page.until("document.querySelectorAll('[data-grid] td .parts a').length === 2")
+    assert await page.text("[data-grid] td .parts") == "North\nSouth"
+
+
+async def test_a_file_is_added_in_a_cell(
+    page: Page, server: Server, space: Space, goods: str
+) -> None:
+    person = Person(server, space)
+    field = {"label": "Papers", "kind": "file"}
+    await person.call("POST", f"/v1/databases/{goods}/fields", field)
+    await open_grid(page, server, space, goods)
+    for _ in range(2):
+        await page.press("ArrowRight")
+    await page.press("Enter")
+    await page.until("document.querySelector('[data-grid] td input[type=file]') !== null")
+    await page.evaluate(
+        "(() => { const data = new DataTransfer();"
+        " data.items.add(new File(['ten pounds'], 'Offer.txt', {type: 'text/plain'}));"
+        " document.querySelector('[data-grid] td input[type=file]').files = data.files; })()"
+    )
+    await page.click("[data-grid] td form.upload button")
+    await page.until("document.querySelector('[data-grid] td form') === null")
+    cell = "document.querySelector('[data-grid] tbody tr').cells[3].innerText"
+    assert await page.evaluate(cell) == "Offer.txt"
+
+
 async def test_a_dropped_file_becomes_a_database(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
@@ -91,10 +147,10 @@ async def test_a_dropped_file_becomes_a_database(
         " const drop = new DragEvent('drop', {dataTransfer: data, cancelable: true});"
         " document.dispatchEvent(drop); })()"
     )
-    await page.until("document.querySelector('input[name=content]').value !== ''")
-    assert await page.evaluate("document.querySelector('#label').value") == "Prices"
+    await page.until("document.querySelector('[name=label]') !== null")
+    assert await page.evaluate("document.querySelector('[name=label]').value") == "Prices"
     await page.screenshot(screens / "import.png")
-    await page.evaluate("document.querySelector('[data-import]').requestSubmit()")
+    await page.click("form[action$='/start'] .primary")
     await page.until("document.querySelector('[data-status=succeeded]') !== null")
     assert "2 records" in await page.text("#live")
     await page.click("#live a.primary")

@@ -1,6 +1,7 @@
 """Jobs that read the first rows of a source."""
 
 import asyncio
+import base64
 from pathlib import Path
 
 from typing_extensions import override
@@ -51,7 +52,9 @@ class SourcePreviews(Chunks):
     async def _read(self, work: Transaction, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
         source = Wanted(job.workspace_id, job.actor_user_id, kind, config)
-        if source.stored:
+        if "content" in config:
+            described = self._read_sent(source, job.input["limit"])
+        elif source.stored:
             key = await object_key(work, job.workspace_id, config)
             described = self._read_stored(source, key, job.input["limit"])
         else:
@@ -65,6 +68,12 @@ class SourcePreviews(Chunks):
     async def _read_stored(self, wanted: Wanted, key: str, limit: int) -> JsonObject:
         async with scratch() as directory:
             path = await copied(self._store, key, directory / "file")
+            return await self._described(path, read_options_of(wanted, Fetched()), limit)
+
+    async def _read_sent(self, wanted: Wanted, limit: int) -> JsonObject:
+        async with scratch() as directory:
+            path = directory / "content"
+            path.write_bytes(base64.b64decode(wanted.config["content"]))
             return await self._described(path, read_options_of(wanted, Fetched()), limit)
 
     async def _read_sample(self, wanted: Wanted, access: Access, limit: int) -> JsonObject:

@@ -26,6 +26,7 @@ from models.people.experiments.purge import purge_units
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
 from models.sources.data_source_runs.purge import purge_data_source_runs
+from models.sources.data_sources.previews import purge_previews
 from models.sources.provider_calls.commands import purge_calls
 from models.sources.provider_calls.mirror import purge_mirror
 from models.workspace.changes.commands.proposals import expire_changes, purge_changes
@@ -87,6 +88,7 @@ class RetentionActivities:
                     or await purge_receipts(work)
                     or await purge_mirror(work)
                     or await purge_calls(work)
+                    or await purge_previews(work)
                     or await purge_authorizations(work)
                     or await purge_tickets(work)
                     or await purge_sessions(work)

@@ -79,9 +79,14 @@ def _token(request: ApiRequest) -> str:
 
 
 def _sent_fields(request: ApiRequest) -> Mapping[str, str]:
-    """The fields of a form that was not taken, to be sent once more."""
+    """The fields of a form that was not taken, to be sent once more; a file is chosen anew."""
     form = request.sent_form
-    if form is None or not form.body.raw or len(form.body.raw) > _MOST_SHOWN:
+    if (
+        form is None
+        or request.uploaded is not None
+        or not form.body.raw
+        or len(form.body.raw) > _MOST_SHOWN
+    ):
         return {}
     fields: Mapping[str, str] = json.loads(form.body.raw)
     return {name: "" if name.startswith(_SECRET) else text for name, text in fields.items()}

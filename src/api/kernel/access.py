@@ -35,7 +35,8 @@ class Access:
     operations that must answer without a database; `writes` for a GET that counts its use,
     `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
     is no JSON: it goes to the object store, and the endpoint finds what came of it in
-    `call.upload`; where the endpoint has a body as well, JSON is that. `bundles` is for uploads
+    `call.upload`; where the endpoint has a body as well, JSON is that. Of a page, a form with a
+    file is an upload, and the fields before its file are the body. `bundles` is for uploads
     that belong to no workspace: the prefix of their keys. With `in_trash` the resource may be in
     the trash. A `raw` operation takes any query and any body, which the endpoint finds in
     `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The

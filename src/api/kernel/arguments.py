@@ -75,8 +75,12 @@ def body_argument(
 ) -> tuple[Any, Any, dict[str, Any]]:
     """The validated body, the JSON it was read from, and what of it `echoes` has to check.
 
-    For an `upload` there is none, and what makes it the same one stands for its JSON.
+    For an `upload` there is none, and what makes it the same one stands for its JSON. The form of a
+    page has fields beside its file.
     """
+    if upload is not None and operation.access.page:
+        argument, value, echoed = body_argument(operation, raw)
+        return argument, [value, upload.summary], echoed
     if upload is not None:
         return None, upload.summary, {}
     body = operation.body

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.types import Scope
 
 from api.kernel.body import Body
+from api.kernel.media_types import prefers_html
 from models.people.browser_sessions.rules import is_well_formed
 from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
@@ -21,7 +22,7 @@ from runtime.settings import Settings
 
 TOKEN_FIELD = "csrfToken"  # noqa: S105  # the name of a field
 KEY_FIELD = "idempotencyKey"
-_MOST_FIELDS = 100
+_MOST_FIELDS = 1000
 _MOST_COOKIES = 8192
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _POLICY = (
@@ -114,10 +115,8 @@ def read_session(scope: Scope, settings: Settings) -> CookieToken | None:
 
 
 def takes_html(scope: Scope) -> bool:
-    """True for a client that names `text/html` among what it accepts, as browsers do."""
-    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
-    kinds = (one.partition(b";")[0].strip() for one in accepted.lower().split(b","))
-    return b"text/html" in kinds
+    """True for a client that would rather have HTML than JSON, as browsers do."""
+    return prefers_html([value for name, value in scope["headers"] if name == b"accept"])
 
 
 def is_same_origin(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -168,10 +167,18 @@ def read_form(headers: Iterable[tuple[bytes, bytes]], body: Body) -> Form:
     fields, wrong = _fields(body.raw)
     if wrong is not None:
         return Form(Body(refusal=wrong), token, keys)
-    token = fields.pop(TOKEN_FIELD, token)
-    key = fields.pop(KEY_FIELD, "")
-    content = json.dumps(fields).encode()
-    return Form(Body(content), token, keys or ([key.encode()] if key else []))
+    return form_of(listed, fields)
+
+
+def form_of(headers: Iterable[tuple[bytes, bytes]], fields: Mapping[str, str]) -> Form:
+    """The form with the fields that were filled in; the page's own are taken out."""
+    # Browsers send the lines of a text with both characters.
+    texts = {name: text.replace("\r\n", "\n") for name, text in fields.items() if text}
+    listed = list(headers)
+    token = texts.pop(TOKEN_FIELD, header_token(listed))
+    key = texts.pop(KEY_FIELD, "")
+    keys = [value for name, value in listed if name == b"idempotency-key"]
+    return Form(Body(json.dumps(texts).encode()), token, keys or ([key.encode()] if key else []))
 
 
 def _fields(raw: bytes) -> tuple[dict[str, str], PlatformError | None]:
@@ -184,6 +191,5 @@ def _fields(raw: bytes) -> tuple[dict[str, str], PlatformError | None]:
     for name, value in pairs:
         if name in fields:
             return {}, ValidationError.at(name[:100], "Give this field once.")
-        # Browsers send the lines of a text with both characters.
-        fields[name] = value.replace("\r\n", "\n")
+        fields[name] = value
     return fields, None

@@ -1,11 +1,11 @@
 """The one file of a multipart/form-data body (RFC 7578), taken from it as it arrives.
 
-`uploads` reads forms with it, and nothing else does. A form holds one file, no other field, no
-preamble, and small headers. python-multipart does the parsing; Starlette's reader would collect the
-whole file first (docs/adr/0025).
+`uploads` reads forms with it, and nothing else does. A form holds one file, no preamble, and small
+headers; that of a page has a few short fields before its file (ADR 0092). python-multipart does the
+parsing; Starlette's reader would collect the whole file first (docs/adr/0025).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -16,6 +16,8 @@ _FORM = b"multipart/form-data"
 _LONGEST_BOUNDARY = 70
 _HEADERS = 4
 _LONGEST_HEADER = 4096
+_MOST_FIELDS = 20
+_LONGEST_FIELD = 4096
 
 
 def form_boundary(content_type: bytes) -> bytes | None:
@@ -33,13 +35,22 @@ def form_boundary(content_type: bytes) -> bytes | None:
 
 
 class FileForm:
-    """Reads one form; `name` and `media_type` are set before the first bytes of the file come."""
+    """Reads one form; `name` and `media_type` are set before the first bytes of the file come.
 
-    def __init__(self, boundary: bytes) -> None:
+    `on_fields` takes the fields before the file, and may refuse them; without it there are none.
+    """
+
+    def __init__(
+        self, boundary: bytes, on_fields: Callable[[Mapping[str, str]], None] | None = None
+    ) -> None:
         self.name: str | None = None
         self.media_type: str | None = None
+        self._on_fields = on_fields
+        self._fields: dict[str, str] = {}
+        self._field: str | None = None
+        self._text = b""
         self._opening = b"--" + boundary
-        self._parts = 0
+        self._has_file = False
         self._whole = False
         self._header = b""
         self._value = b""
@@ -54,6 +65,7 @@ class FileForm:
                 "on_header_end": self._on_header_end,
                 "on_headers_finished": self._on_headers_finished,
                 "on_part_data": self._on_part_data,
+                "on_part_end": self._on_part_end,
                 "on_end": self._on_end,
             },
             max_header_count=_HEADERS,
@@ -76,7 +88,7 @@ class FileForm:
             head = b""
         if not self._whole:
             raise _broken("The form ends before its last boundary.")
-        if self._parts == 0:
+        if not self._has_file:
             raise _broken("The form holds no file.")
 
     def _read(self, chunk: bytes) -> list[bytes]:
@@ -88,9 +100,9 @@ class FileForm:
         return pieces
 
     def _on_part_begin(self) -> None:
-        self._parts += 1
-        if self._parts > 1:
+        if self._has_file:
             raise _broken("The form holds more than one part; send one file.")
+        self._headers = {}
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
@@ -107,15 +119,42 @@ class FileForm:
 
     def _on_headers_finished(self) -> None:
         disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
-        if disposition != b"form-data" or options.get(b"name") != b"file":
+        name = options.get(b"name")
+        is_field = self._on_fields is not None and b"filename" not in options
+        if disposition == b"form-data" and name is not None and is_field:
+            self._begin_field(_text(name))
+            return
+        if disposition != b"form-data" or name != b"file":
             raise _broken("The part is not named file.")
         if b"filename" not in options:
             raise _broken("The part has no filename, so it is no file.")
+        if self._on_fields is not None:
+            self._on_fields(self._fields)
+        self._has_file = True
         self.name = _text(options[b"filename"])
         self.media_type = self._headers.get(b"content-type", b"").decode("latin-1")
 
+    def _begin_field(self, name: str) -> None:
+        if name in self._fields or len(self._fields) == _MOST_FIELDS:
+            raise _broken("The form repeats a field, or has too many.")
+        self._field, self._text = name, b""
+
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        self._pieces.append(data[start:end])
+        if self._field is None:
+            self._pieces.append(data[start:end])
+            return
+        self._text += data[start:end]
+        if len(self._text) > _LONGEST_FIELD:
+            raise _broken("A field of the form is too long.")
+
+    def _on_part_end(self) -> None:
+        if self._field is None:
+            return
+        try:
+            self._fields[self._field] = self._text.decode()
+        except UnicodeDecodeError:
+            raise _broken("The form is not readable UTF-8 text.") from None
+        self._field = None
 
     def _on_end(self) -> None:
         self._whole = True

@@ -7,7 +7,7 @@ raising, which rolls the transaction back (docs/adr/0025).
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,31 +34,34 @@ from api.kernel.body import (
     is_json,
     read_body,
 )
-from api.kernel.browsers import CookieToken, check_origin, check_token, is_safe, read_form
+from api.kernel.browsers import (
+    CookieToken,
+    Form,
+    check_origin,
+    check_token,
+    form_of,
+    is_safe,
+    read_form,
+)
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
+from api.kernel.logged_requests import log_request
+from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, upload_limit, uploaded
-from models.core.access.rules import PrincipalType
 from models.core.idempotency.rules import is_kept
-from models.people.request_logs.commands import LogEntry
 from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
-from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
-from runtime.redaction import Redaction
-from runtime.telemetry import without_tokens
 from runtime.tracing import request_span
 
 T = TypeVar("T")
-
-_MAX_LOGGED_PATH = 2000
 
 
 async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +94,7 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
     if request.quota is not None:
         response.headers.update(request.quota.headers())
     if request.caller is not None:
-        _log(request, response.status_code, start)
+        log_request(request, response.status_code, start)
     seconds = time.perf_counter() - start
     services.metrics.observe(operation.name, response.status_code, seconds)
     return response
@@ -132,10 +135,11 @@ class _Pipeline:
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)
             request.share = request.services.shares.share_of(name)
         evaluating_for.set(request.share)
-        if access.upload and not self._is_json():
+        if access.upload and self._is_upload():
             # So long a body is taken only from a caller who may send it.
             await self._with_profile(self._precheck)
-            async with uploaded(request, access.bundles):
+            on_fields = self._take_fields if access.page else None
+            async with uploaded(request, access.bundles, on_fields):
                 return await self._after_body()
         limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
         raw = access.raw or access.page
@@ -147,16 +151,24 @@ class _Pipeline:
 
     def _read_form(self) -> None:
         """Take the body as a form. Raises ForeignFormError for one of another session."""
+        self._take(read_form(self.request.scope["headers"], self.body))
+
+    def _take_fields(self, fields: Mapping[str, str]) -> None:
+        """Take the fields before a file as a form, before the file is read."""
+        self._take(form_of(self.request.scope["headers"], fields))
+
+    def _take(self, form: Form) -> None:
         request = self.request
-        request.sent_form = form = read_form(request.scope["headers"], self.body)
-        self.body = form.body
+        request.sent_form, self.body = form, form.body
         if request.cookie is not None:
             check_token(request.services.keys, request.cookie, form.token)
 
-    def _is_json(self) -> bool:
-        """True when an operation that takes both is sent a JSON body."""
-        types = self.request.headers_named(b"content-type")
-        return self.operation.body is not None and is_json(b"".join(types[:1]))
+    def _is_upload(self) -> bool:
+        """True for a body that goes to the object store: of a page, a form with a file."""
+        content_type = b"".join(self.request.headers_named(b"content-type")[:1])
+        if self.operation.access.page:
+            return form_boundary(content_type) is not None
+        return self.operation.body is None or not is_json(content_type)
 
     async def _after_body(self) -> Response:
         if self.operation.access.transaction:
@@ -262,38 +274,3 @@ class _Pipeline:
         assert isinstance(response, Response)
         await keep(self.request, response)
         return response
-
-
-def _log(request: ApiRequest, status: int, started: float) -> None:
-    principal = request.principal
-    is_key = principal.type is PrincipalType.API_KEY
-    request.services.request_log.record(
-        LogEntry(
-            workspace_id=principal.key_workspace_id if is_key else request.workspace_id,
-            principal_type=principal.type,
-            principal_id=principal.id,
-            api_key_id=principal.id if is_key else None,
-            method=request.method,
-            path=_loggable(request),
-            status=status,
-            idempotency_key=request.idempotency_key,
-            error=request.error,
-            duration_ms=round((time.perf_counter() - started) * 1000, 3),
-            created_at=utc_now(),
-        )
-    )
-
-
-def _loggable(request: ApiRequest) -> str:
-    """The path as it was sent, without the secrets some paths carry, however they are escaped."""
-    raw: bytes = request.scope.get("raw_path") or b""
-    path = raw.partition(b"?")[0].decode("ascii", "replace")
-    tokens = {
-        value: f"{{{name}}}"
-        for name, value in request.path_params.items()
-        if name.lower().endswith("token")
-    }
-    if tokens:
-        path = Redaction(tokens).text(path)
-    # A key that somebody sends in the path is no less secret there.
-    return without_tokens(path)[:_MAX_LOGGED_PATH]

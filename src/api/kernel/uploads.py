@@ -4,7 +4,7 @@ The pipeline calls `uploaded` before its transaction. Neither memory nor a trans
 the body.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from urllib.parse import unquote
@@ -26,10 +26,14 @@ ENVELOPE = 64 * 1024
 
 
 @asynccontextmanager
-async def uploaded(request: ApiRequest, bundles: str | None = None) -> AsyncIterator[None]:
+async def uploaded(
+    request: ApiRequest,
+    bundles: str | None = None,
+    on_fields: Callable[[Mapping[str, str]], None] | None = None,
+) -> AsyncIterator[None]:
     """Store the body of the request, for the block that writes its row.
 
-    `bundles` as in `Access`.
+    `bundles` as in `Access`, `on_fields` as in `FileForm`.
 
     An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
     ValidationError for a malformed form, and RequestTimeoutError for a body that stalls.
@@ -37,7 +41,7 @@ async def uploaded(request: ApiRequest, bundles: str | None = None) -> AsyncIter
     store = request.services.store
     key = f"{bundles}/{new_id()}" if bundles else new_object_key(request.actor.workspace_id)
     limit = upload_limit(request.services.settings, bundles)
-    request.upload = await _store(request, key, limit)
+    request.upload = await _store(request, key, limit, on_fields)
     try:
         yield
     except PlatformError:
@@ -53,11 +57,16 @@ def upload_limit(settings: Settings, bundles: str | None) -> int:
     return settings.upload_limit if bundles is None else settings.bundle_limit
 
 
-async def _store(request: ApiRequest, key: str, limit: int) -> Content:
+async def _store(
+    request: ApiRequest,
+    key: str,
+    limit: int,
+    on_fields: Callable[[Mapping[str, str]], None] | None,
+) -> Content:
     content_type = b"".join(request.headers_named(b"content-type")[:1])
     boundary = form_boundary(content_type)
     body = _chunks(request.receive, limit + ENVELOPE)
-    form = None if boundary is None else FileForm(boundary)
+    form = None if boundary is None else FileForm(boundary, on_fields)
     digest = sha256()
     size = 0
 

@@ -15,12 +15,18 @@ from api.console.databases import exports as console_exports
 from api.console.databases import routes as console_databases
 from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
+from api.console.imports import previews as import_previews
 from api.console.imports import routes as console_imports
+from api.console.incoming import legacy as legacy_import_pages
 from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
 from api.console.items import routes as console_items
+from api.console.items import sharing as console_sharing
+from api.console.public_forms import making as form_pages
+from api.console.public_forms import questions as question_pages
 from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
+from api.console.records import files as record_files
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import comparison as console_comparison
@@ -28,8 +34,10 @@ from api.console.runs import from_node as console_from_node
 from api.console.runs import routes as console_runs
 from api.console.runs import saved_filters as console_run_filters
 from api.console.search import routes as console_search
+from api.console.shared import routes as shared_pages
 from api.console.sign_in import provider as console_provider
 from api.console.sign_in import routes as sign_in
+from api.console.sources import previews as source_previews
 from api.console.sources import routes as console_sources
 from api.console.statistics import routes as console_statistics
 from api.console.workspace.routes import ROUTERS as WORKSPACE_PAGES
@@ -113,17 +121,24 @@ ROUTERS: Sequence[Router] = (
     console_provider.router,
     console_home.router,
     console_items.router,
+    console_sharing.router,
     console_databases.router,
     console_exports.router,
     console_records.router,
     console_editing.router,
+    record_files.router,
     console_imports.router,
+    import_previews.router,
     console_sources.router,
     console_statistics.router,
     console_changes.router,
+    source_previews.router,
     *INTEGRATION_PAGES,
     console_search.router,
     public_forms.router,
+    form_pages.router,
+    question_pages.router,
+    shared_pages.router,
     console_creation.router,
     console_automations.router,
     console_drafts.router,
@@ -132,6 +147,7 @@ ROUTERS: Sequence[Router] = (
     console_versions.router,
     console_canary.router,
     console_incoming.router,
+    legacy_import_pages.router,
     console_runs.router,
     console_comparison.router,
     console_run_filters.router,

@@ -84,21 +84,30 @@ async def test_a_database_that_is_closed_to_the_reader_is_not_named(
         assert (shown.status_code, "Payroll" in shown.text) == (200, False)
 
 
-async def test_rows_are_pasted_and_their_import_is_followed_and_cancelled(
-    space: Space, owner: Visitor
+async def test_an_import_is_followed_and_cancelled(
+    client: Client, space: Space, owner: Visitor
 ) -> None:
-    page = f"/workspaces/{space.id}/import"
-    start = f"/workspaces/{space.id}/imports"
-    answer = await owner.send_form(start, page, None, label="Prices", text="name,price\r\nTea,3")
-    assert answer.status_code == 303, answer.text
-    path = answer.headers["location"]
+    body = {"label": "Prices", "kind": "inline", "format": "csv", "text": "name,price\nTea,3"}
+    started = read(await client.post(f"{space.path}/imports", json=body))
+    path = f"/workspaces/{space.id}/imports/{started['id']}"
     followed = (await owner.get(path)).text
     assert "data-refresh" in followed
     assert (await owner.send_form(f"{path}/cancel", path)).status_code == 303
     assert 'data-status="cancelled"' in (await owner.get(path)).text
-    nothing = await owner.send_form(start, page, None, label="Prices")
+
+
+async def test_pasted_rows_are_awaited(space: Space, owner: Visitor) -> None:
+    page = f"/workspaces/{space.id}/import"
+    previews = f"/workspaces/{space.id}/imports/previews"
+    answer = await owner.send_form(previews, page, None, label="Prices", text="name,price\r\nTea,3")
+    assert answer.status_code == 303, answer.text
+    waiting = await owner.get(answer.headers["location"])
+    assert ("data-refresh" in waiting.text, "noscript" in waiting.text) == (True, True)
+    early = await owner.send_form(f"{answer.headers['location']}/start", page, None, label="Prices")
+    assert early.status_code >= 400
+    nothing = await owner.send_form(previews, page, None, label="Prices")
     assert (nothing.status_code, "paste the rows" in nothing.text) == (400, True)
-    wrong = await owner.send_form(start, page, None, label="Prices", text="a", format="docx")
+    wrong = await owner.send_form(previews, page, None, label="Prices", text="a", format="docx")
     assert wrong.status_code == 400
 
 

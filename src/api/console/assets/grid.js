@@ -25,7 +25,8 @@ async function open(cell) {
   const record = cell.parentElement.dataset.record;
   const key = grid.tHead.rows[0].cells[cell.cellIndex].dataset.key;
   await htmx.ajax("GET", `/records/${record}/cells/${key}`, { target: cell, swap: "innerHTML" });
-  const control = cell.querySelector("select, textarea, input:not([type=hidden])");
+  const control = cell.querySelector("select, textarea, input:not([type=hidden], [type=checkbox])")
+    ?? cell.querySelector("input:not([type=hidden])");
   control?.focus();
   control?.select?.();
   cell.addEventListener("keydown", (event) => {

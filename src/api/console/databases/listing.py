@@ -3,21 +3,17 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from api.console.forms import body_of
 from api.console.records.cells import Cell, cells_of, legend_of
-from api.console.records.entry import is_typed, typed_value
+from api.console.records.comparisons import Comparison, leaf_of
 from api.console.words import curl
 from api.kernel.request import ApiRequest
 from models.core.base import Id, JsonObject
-from models.core.filters.forms import ValueForm
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
-from models.data.fields.rules.registry import value_form
-from models.data.fields.rules.value_conversion import Lost
 from models.data.records.queries.records import ask_records
 from models.data.records.shapes import QueryResult, RecordDetail, RecordQuery
 from models.data.views.queries import through_its_view
@@ -29,39 +25,6 @@ FIRST_COLUMNS = 12
 """Columns of a table without a view that says which; the page of a record has all fields."""
 MOST_COLUMNS = 40
 """Columns of a table, however many its view shows: a page stays readable and light."""
-
-
-class Comparison(StrEnum):
-    """The comparisons of the filter bar; the API has more (decisions C5)."""
-
-    CONTAINS = "contains"
-    IS = "is"
-    IS_NOT = "is_not"
-    MORE = "more"
-    LESS = "less"
-    EMPTY = "empty"
-    FILLED = "filled"
-
-
-COMPARISONS = [
-    ("contains", "contains"),
-    ("is", "is"),
-    ("is_not", "is not"),
-    ("more", "is more than or after"),
-    ("less", "is less than or before"),
-    ("empty", "is empty"),
-    ("filled", "is filled"),
-]
-_OPS = {
-    Comparison.CONTAINS: "contains",
-    Comparison.IS: "eq",
-    Comparison.IS_NOT: "ne",
-    Comparison.MORE: "gt",
-    Comparison.LESS: "lt",
-    Comparison.EMPTY: "is_empty",
-    Comparison.FILLED: "is_not_empty",
-}
-_OF_SETS = {Comparison.IS: "has_any", Comparison.IS_NOT: "has_none", Comparison.CONTAINS: "has_any"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,18 +77,7 @@ class Selection:
         spec = fields.get(self.field)
         if spec is None:
             raise ValidationError.at("field", "There is no such field.")
-        leaf: JsonObject = {"field": spec.key, "op": _OPS[self.comparison]}
-        if self.comparison in {Comparison.EMPTY, Comparison.FILLED}:
-            return leaf
-        if self.value is None:
-            raise ValidationError.at("value", "Say what to compare with.")
-        if value_form(spec) is ValueForm.OPTIONS:
-            return leaf | {"op": _OF_SETS.get(self.comparison, leaf["op"]), "value": [self.value]}
-        value = typed_value(spec, self.value) if is_typed(spec) else self.value
-        if isinstance(value, Lost):
-            kind = spec.kind.value.replace("_", " ")
-            raise ValidationError.at("value", f"“{spec.label}” holds values of the kind {kind}.")
-        return leaf | {"value": value}
+        return leaf_of(spec, self.comparison, self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ from starlette.responses import Response
 
 from api.console.databases import arrangements
 from api.console.databases.listing import (
-    COMPARISONS,
     PAGE,
-    Comparison,
     Selection,
     equal_call,
     listing,
 )
 from api.console.forms import Form, body_of, paged
+from api.console.records.comparisons import COMPARISONS, Comparison
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of

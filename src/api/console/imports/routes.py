@@ -1,49 +1,33 @@
-"""Bring a spreadsheet in, follow its import, cancel it, take it back."""
+"""Choose a spreadsheet, follow its import, cancel it, take it back."""
 
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, done, paged
+from api.console.forms import done, paged
 from api.console.refusals import refuse
-from api.console.rendering import page, see_other
+from api.console.rendering import page
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.kernel.routing import Access, ApiRequest, QueryId, Router
-from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORT, IMPORTS
+from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
 from models.data.fields.queries import require_edit
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands import acceptance
-from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
-from models.sources.data_source_runs.shapes import ImportSpreadsheet
-from models.sources.tabular.rules.options import TableFormat
+from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat
 from runtime.errors import (
     ConflictError,
     ConflictingMutationError,
     DeniedError,
     InProgressError,
-    ValidationError,
 )
 
 router = Router(tags=["console"], refuse=refuse)
 
-_IMPORTS = IMPORTS.removeprefix("/v1")
 _IMPORT = IMPORT.removeprefix("/v1")
-MOST_BYTES = 5_000_000
-"""Bytes of a file that a form carries; larger ones are brought in from a terminal."""
 _REFUSALS = [ConflictError, ConflictingMutationError, DeniedError, InProgressError]
-
-
-class Import(Form):
-    """A file in base64, or the text of one, and the database it becomes or is added to."""
-
-    label: str | None = None
-    format: str = TableFormat.CSV.value
-    content: str | None = None
-    text: str | None = None
-    database: str | None = None
 
 
 @router.get(
@@ -59,34 +43,19 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
     if database is not None:
         await require_edit(work, actor, database, "You may not add records here.")
         target = await get_database(work, actor, database)
-    body = '{"label": "Prices", "kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
+    body = '{"kind": "inline", "format": "csv", "text": "name,price\\nTea,3"}'
+    limit = min(request.services.settings.upload_limit, MAX_FILE_BYTES)
     return page(
         request,
         "import_form.html",
         shell,
         target=target,
         formats=[(one.value, one.value.upper()) for one in TableFormat],
-        most=MOST_BYTES,
-        call=curl(shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports", body),
+        most=limit,
+        call=curl(
+            shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", body
+        ),
     )
-
-
-@router.post(_IMPORTS, access=paged(BRING_IN), errors=_REFUSALS, batch=True, documented=False)
-async def start(request: ApiRequest, body: Import) -> Response:
-    """Begin an import, and lead to where it is followed."""
-    if body.content is None and body.text is None:
-        raise ValidationError.at("text", "Choose a file, or paste the rows of a table.")
-    fields = {
-        "kind": "inline",
-        "label": body.label or "Imported rows",
-        "format": body.format,
-        "content": body.content,
-        "text": body.text if body.content is None else None,
-        "targetDatabaseId": body.database,
-    }
-    content = body_of(ImportSpreadsheet, fields)
-    import_id = await accept_import(request.work, request.actor, request.new_id, content)
-    return see_other(f"/workspaces/{request.workspace_id}/imports/{import_id}")
 
 
 @router.get(_IMPORT, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ])), documented=False)

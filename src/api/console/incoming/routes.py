@@ -1,4 +1,4 @@
-"""Pages of runs that bring rows or workspaces in. Their script reads the API in the session."""
+"""Pages of runs that bring rows in. Their script reads the API in the session."""
 
 from starlette.responses import Response
 
@@ -9,8 +9,6 @@ from api.console.shell import shell_of
 from api.console.words import curl
 from api.kernel.routing import ApiRequest, Router
 from api.routers.sources import source_run_pages
-from api.routers.workspace import legacy_imports
-from models.workspace.legacy_imports.queries import find_run
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -24,13 +22,3 @@ async def get_source_run_page(request: ApiRequest) -> Response:
     path = f"/v1/data-source-runs/{request.ids['dataSourceRunId']}"
     calls = {"Read it": curl(shell.base, "GET", path)}
     return page(request, "incoming.html", shell, script="source-run.js", calls=calls)
-
-
-@router.get("/legacy-imports/{runId}", access=paged(legacy_imports.READ), documented=False)
-async def get_legacy_import_page(request: ApiRequest) -> Response:
-    """Look at a legacy import run, and decide on it."""
-    run_id = request.ids["runId"]
-    await find_run(request.work, run_id)
-    shell = await shell_of(request)
-    calls = {"Read it": curl(shell.base, "GET", f"/v1/admin/legacy-imports/{run_id}")}
-    return page(request, "incoming.html", shell, script="legacy-import.js", calls=calls)

@@ -17,6 +17,7 @@ from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from models.workspace.share_links.rules import SHAREABLE
 from runtime.errors import NotFoundError
 
 router = Router(tags=["console"], refuse=refuse)
@@ -55,6 +56,7 @@ async def get_items(
         kinds=[("", "Any kind"), *((one.value, one.value.replace("_", " ")) for one in ItemKind)],
         cursor=cursor,
         page_of=page_of,
+        shareable=SHAREABLE,
         call=curl(shell.base, "GET", path),
     )
 
@@ -88,4 +90,6 @@ def page_of(shell: Shell, item: ItemDetail) -> str:
         return shell.at("automations", item.target_id)
     if item.target_id is not None and item.kind is ItemKind.DATA_SOURCE:
         return shell.at("data-sources", item.target_id)
+    if item.target_id is not None and item.kind is ItemKind.FORM:
+        return shell.at("forms", item.target_id)
     return queried(shell.at("items"), parent=item.id)

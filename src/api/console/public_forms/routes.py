@@ -7,14 +7,15 @@ from starlette.responses import Response
 
 from api.console.forms import Form
 from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
+from api.console.records.fields import outside_spec
 from api.console.refusals import refuse
 from api.console.rendering import bare
 from api.kernel.routing import Access, ApiRequest, Router
-from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.fields import FieldSpec
 from models.data.forms import commands, queries
-from models.data.forms.shapes import PublicField, PublicForm, SubmitForm
+from models.data.forms.shapes import PublicForm, SubmitForm
 from runtime.errors import ValidationError
-from runtime.ids import new_id, parse_id
+from runtime.ids import parse_id
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -68,19 +69,5 @@ def _questions(form: PublicForm, entries: Sequence[Entry], status: int = 200) ->
 
 def _specs(form: PublicForm) -> Sequence[FieldSpec]:
     """The questions that a page can ask: the answers to others are ids."""
-    return [spec for field in form.fields if is_typed(spec := _spec(field))]
-
-
-def _spec(field: PublicField) -> FieldSpec:
-    options = [
-        Option(id=one.key, key=one.key, name=one.name, color=one.color, order=place)
-        for place, one in enumerate(field.options)
-    ]
-    return FieldSpec(
-        id=new_id(),
-        key=field.key,
-        label=field.label,
-        kind=field.kind,
-        required=field.required,
-        options=tuple(options),
-    )
+    specs = [outside_spec(field, required=field.required) for field in form.fields]
+    return [spec for spec in specs if is_typed(spec)]

@@ -24,6 +24,7 @@ _COLORS = frozenset(
     {"gray", "brown", "orange", "yellow", "green", "blue", "purple", "pink", "red", "teal"}
 )
 _UTC = ZoneInfo("UTC")
+_NAMELESS = Legend({}, _UTC)
 _LONGEST = 120
 """Characters of a text in a list; the page of the record has all of them."""
 _NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
@@ -95,6 +96,16 @@ def _cell(record: RecordDetail, spec: FieldSpec, text: str) -> Cell:
     if spec.relation:
         related = record.related.get(spec.key, ())
         return Cell("parts", parts=[Part(one.title, path=f"/records/{one.id}") for one in related])
+    return _shaped(spec, value, text)
+
+
+def value_cell(spec: FieldSpec, value: FieldValue, longest: int) -> Cell:
+    """A value of a field that names nobody and no other record; long texts are cut."""
+    text = None if value is None else cell_of(value, spec, _NAMELESS)
+    return _shaped(spec, value, "" if text is None else _written(spec, text)[:longest])
+
+
+def _shaped(spec: FieldSpec, value: FieldValue, text: str) -> Cell:
     if value is None or text == "":
         return EMPTY
     match value_form(spec):

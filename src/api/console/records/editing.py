@@ -10,14 +10,11 @@ from starlette.responses import Response
 
 from api.console.forms import Form, paged
 from api.console.records.cells import cells_of, legend_of
+from api.console.records.choosing import again, entered, entries_of, people, read_fields
 from api.console.records.entry import (
     PREFIX,
     Entry,
     Typed,
-    entry_of,
-    is_typed,
-    read_typed,
-    retyped,
 )
 from api.console.records.fields import shown_fields
 from api.console.refusals import refuse
@@ -30,6 +27,7 @@ from models.core.base import Id
 from models.core.preconditions import read_moment
 from models.data.databases.queries import get_database
 from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands import records as commands
 from models.data.records.queries.records import get_record
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
@@ -62,10 +60,9 @@ class RecordForm(Form):
 async def get_edit(request: ApiRequest) -> Response:
     """Type the values of a record."""
     record = await get_record(request.work, request.actor, request.ids["recordId"])
-    specs = [spec for spec in await shown_fields(request, record.database_id) if is_typed(spec)]
-    return await _form_page(
-        request, record, record.database_id, [entry_of(s, record) for s in specs]
-    )
+    specs = entered(await shown_fields(request, record.database_id), record)
+    entries = await entries_of(request, specs, record)
+    return await _form_page(request, record, record.database_id, entries)
 
 
 @router.post(f"{_RECORD}/edit", access=paged(records.WRITE), documented=False)
@@ -73,11 +70,10 @@ async def edit(request: ApiRequest, body: RecordForm) -> Response:
     """Write the values that were typed, unless somebody changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
     record = await get_record(work, actor, record_id)
-    specs = [spec for spec in await shown_fields(request, record.database_id) if is_typed(spec)]
-    typed = read_typed(specs, body.texts())
-    entries = [entry_of(spec, record) for spec in specs]
+    specs = entered(await shown_fields(request, record.database_id), record)
+    typed = await read_fields(request, specs, body.texts())
     if typed.problems:
-        return await _again(request, record, record.database_id, entries, body, _by_label(typed))
+        return await _again(request, record, record.database_id, specs, body, _by_label(typed))
     try:
         async with work.savepoint():
             await commands.update_record(
@@ -85,9 +81,9 @@ async def edit(request: ApiRequest, body: RecordForm) -> Response:
             )
     except ValidationError as refusal:
         wrong = {one.path: one.message for one in refusal.details}
-        return await _again(request, record, record.database_id, entries, body, wrong)
+        return await _again(request, record, record.database_id, specs, body, wrong)
     except ConflictError:
-        return await _again(request, record, record.database_id, entries, body, {"": _CONFLICT})
+        return await _again(request, record, record.database_id, specs, body, {"": _CONFLICT})
     return see_other(f"/records/{record_id}")
 
 
@@ -101,26 +97,26 @@ _CONFLICT = (
 async def get_new(request: ApiRequest) -> Response:
     """Type the values of a new record."""
     database_id = request.ids["databaseId"]
-    specs = [spec for spec in await shown_fields(request, database_id) if is_typed(spec)]
-    return await _form_page(request, None, database_id, [entry_of(spec, None) for spec in specs])
+    specs = entered(await shown_fields(request, database_id), None)
+    return await _form_page(request, None, database_id, await entries_of(request, specs, None))
 
 
 @router.post(f"{_RECORDS}/new", access=paged(records.WRITE_ALL), documented=False)
 async def create(request: ApiRequest, body: RecordForm) -> Response:
     """Create a record of the values that were typed; what was left empty gets its default."""
     work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
-    specs = [spec for spec in await shown_fields(request, database_id) if is_typed(spec)]
-    typed = read_typed(specs, body.texts())
-    entries = [entry_of(spec, None) for spec in specs]
+    specs = entered(await shown_fields(request, database_id), None)
+    typed = await read_fields(request, specs, body.texts())
     if typed.problems:
-        return await _again(request, None, database_id, entries, body, _by_label(typed))
+        return await _again(request, None, database_id, specs, body, _by_label(typed))
     data = {key: value for key, value in typed.data.items() if value not in (None, [])}
     try:
         async with work.savepoint():
-            made = await commands.create_record(work, actor, database_id, CreateRecord(data=data))
+            content = CreateRecord(data=data, relations=typed.relations)
+            made = await commands.create_record(work, actor, database_id, content)
     except ValidationError as refusal:
         wrong = {one.path: one.message for one in refusal.details}
-        return await _again(request, None, database_id, entries, body, wrong)
+        return await _again(request, None, database_id, specs, body, wrong)
     return see_other(f"/records/{made.id}")
 
 
@@ -128,10 +124,11 @@ async def create(request: ApiRequest, body: RecordForm) -> Response:
 async def get_cell(request: ApiRequest) -> Response:
     """Type one value of a record where it stands."""
     record = await get_record(request.work, request.actor, request.ids["recordId"])
-    spec = await _spec(request, record.database_id)
-    entry = entry_of(spec, record)
+    spec = await _spec(request, record, with_files=True)
+    (entry,) = await entries_of(request, [spec], record)
     shell = await shell_of(request)
-    return page(request, "cell_form.html", shell, record=record, entry=entry)
+    members = await people(request, [entry])
+    return page(request, "cell_form.html", shell, record=record, entry=entry, people=members)
 
 
 @router.post(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE), documented=False)
@@ -139,8 +136,8 @@ async def set_cell(request: ApiRequest, body: RecordForm) -> Response:
     """Write one value, and show it. Says so when somebody changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
     record = await get_record(work, actor, record_id)
-    spec = await _spec(request, record.database_id)
-    typed = read_typed([spec], body.texts())
+    spec = await _spec(request, record)
+    typed = await read_fields(request, [spec], body.texts())
     if typed.problems:
         return toast(typed.problems[0].message, "error", 400)
     change = _changes(typed, record)
@@ -153,11 +150,14 @@ async def set_cell(request: ApiRequest, body: RecordForm) -> Response:
     return page(request, "cell.html", shell, cell=cell, record=record)
 
 
-async def _spec(request: ApiRequest, database_id: Id) -> FieldSpec:
+async def _spec(
+    request: ApiRequest, record: RecordDetail, *, with_files: bool = False
+) -> FieldSpec:
     """The field of the path. Raises NotFoundError for one that nobody types."""
-    specs = await shown_fields(request, database_id)
-    for spec in specs:
-        if spec.key == request.path_params["key"] and is_typed(spec):
+    specs = await shown_fields(request, record.database_id)
+    files = [spec for spec in specs if with_files and spec.kind is FieldKind.FILE]
+    for spec in (*entered(specs, record), *files):
+        if spec.key == request.path_params["key"]:
             return spec
     raise NotFoundError("field")
 
@@ -170,7 +170,10 @@ def _changes(typed: Typed, record: RecordDetail) -> UpdateRecord:
         for key, value in typed.data.items()
         if value != held.get(key) and not (value in (None, []) and not held.get(key))
     }
-    return UpdateRecord(data=data)
+    relations = {
+        key: ids for key, ids in typed.relations.items() if ids != record.relations.get(key, [])
+    }
+    return UpdateRecord(data=data, relations=relations)
 
 
 def _known(body: RecordForm) -> datetime | None:
@@ -202,6 +205,7 @@ async def _form_page(
         record=record,
         database=database,
         entries=entries,
+        people=await people(request, entries),
         problem=problem,
         known=None if record is None else wire_timestamp(record.updated_at),
         call=call,
@@ -212,14 +216,16 @@ async def _again(  # the form as it was sent
     request: ApiRequest,
     record: RecordDetail | None,
     database_id: Id,
-    entries: Sequence[Entry],
+    specs: Sequence[FieldSpec],
     body: RecordForm,
     problems: Mapping[str, str],
 ) -> Response:
     """The form with what was typed, and what is wrong with it."""
-    known = {f"data.{entry.spec.key}" for entry in entries} | {e.spec.label for e in entries}
-    general = " ".join(text for path, text in problems.items() if path not in known)
-    filled = [retyped(entry, body.texts(), problems) for entry in entries]
+    known = {spec.label for spec in specs}
+    keys = tuple(f"{part}.{spec.key}" for spec in specs for part in ("data", "relations"))
+    others = [text for at, text in problems.items() if at not in known and not at.startswith(keys)]
+    general = " ".join(others)
+    filled = await again(request, specs, body.texts(), problems)
     answer = await _form_page(request, record, database_id, filled, general)
     answer.status_code = ConflictError.status if _CONFLICT in general else ValidationError.status
     return answer

@@ -1,7 +1,7 @@
 """Values as people type them into forms, and back (decisions C5, Kind change)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from models.core.base import Id, JsonObject
@@ -34,6 +34,14 @@ _HINTS: Mapping[FieldKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A person or a record that a field holds."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A field of a form: its control, and the text in it."""
 
@@ -43,6 +51,8 @@ class Entry:
     options: frozenset[str] = frozenset()
     """The keys of the options that are ticked."""
     problem: str = ""
+    choices: Sequence[Choice] = ()
+    """The people or records that are held, each with a box that keeps it."""
 
     @property
     def name(self) -> str:
@@ -102,6 +112,7 @@ class Typed:
 
     data: JsonObject
     problems: Sequence[Detail]
+    relations: JsonObject = field(default_factory=dict)
 
 
 def read_typed(specs: Sequence[FieldSpec], fields: Mapping[str, Any]) -> Typed:

@@ -1,11 +1,15 @@
 """The page of a record, and its actions: write, comment, archive, delete."""
 
+from collections import Counter
+
 from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged
 from api.console.records.cells import cells_of, legend_of
 from api.console.records.changes import in_words
+from api.console.records.choosing import BEFORE_ID
 from api.console.records.fields import shown_fields
+from api.console.records.files import attachments
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -20,6 +24,7 @@ from models.data.record_exports.queries import names_of
 from models.data.records.commands import records as commands
 from models.data.records.queries.history import list_history
 from models.data.records.queries.records import get_record
+from models.data.records.queries.search import choices
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -27,6 +32,8 @@ _RECORD = records.RECORD.removeprefix("/v1")
 _RECORDS = records.RECORDS.removeprefix("/v1")
 _SHOWN_CHANGES = 20
 _SHOWN_COMMENTS = 100
+_SUGGESTED = 10
+_LONGEST_TEXT = 200
 
 
 class Comment(Form):
@@ -59,11 +66,23 @@ async def get_page(request: ApiRequest) -> Response:
         record=record,
         database=database,
         values=list(zip(specs, cells_of(record, specs, legend, whole=True), strict=True)),
+        files={spec.key: held for spec, held in await attachments(request, specs, record)},
         changes=in_words(history.changes, specs, legend),
         comments=comments.comments,
         names=await names_of(work, actor.workspace_id, people),
         call=curl(shell.base, "GET", f"/v1/records/{record_id}"),
     )
+
+
+@router.get(f"{_RECORDS}/choices", access=paged(records.READ_ALL), documented=False)
+async def get_choices(request: ApiRequest, q: str = "") -> Response:
+    """Suggest records of a database by a part of their titles, for the forms of relations."""
+    text = q.strip()[:_LONGEST_TEXT]
+    place = request.work, request.actor, request.ids["databaseId"]
+    titles = await choices(*place, text, _SUGGESTED) if text else {}
+    shell = await shell_of(request)
+    several = {title for title, count in Counter(titles.values()).items() if count > 1}
+    return page(request, "choices.html", shell, titles=titles, several=several, before=BEFORE_ID)
 
 
 @router.post(f"{_RECORD}/comments", access=paged(record_comments.COMMENTING), documented=False)

@@ -35,7 +35,7 @@ _SHOWN_RUNS = 30
 _ALL = DATA_SOURCES.removeprefix("/v1")
 _ONE = DATA_SOURCE.removeprefix("/v1")
 _RUN = RUN.removeprefix("/v1")
-_CREATE = Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, idempotent=True)
+CREATE = Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT, idempotent=True)
 
 EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
     DataSourceKind.HTTP_JSON: {"url": "https://example.com/orders.json", "jsonPath": "$.orders"},
@@ -45,6 +45,10 @@ EXAMPLES: Mapping[DataSourceKind, JsonObject] = {
     DataSourceKind.SQL: {"connectionId": "that of a database", "query": "SELECT id, name FROM t"},
 }
 """A config of each kind that a person can write by hand."""
+
+
+MODES = [(one.value, one.value) for one in WriteMode]
+REMOVALS = [(one.value, one.value) for one in RemovedRows]
 
 
 class NewSource(Form):
@@ -83,7 +87,7 @@ async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     return page(request, "sources.html", shell, listed=listed, cursor=cursor, call=call)
 
 
-@router.get(f"{_ALL}/new", access=paged(_CREATE), documented=False)
+@router.get(f"{_ALL}/new", access=paged(CREATE), documented=False)
 async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTTP_JSON) -> Response:
     """Describe a new data source."""
     example = EXAMPLES.get(kind, {})
@@ -96,21 +100,21 @@ async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTT
         shell,
         kind=kind,
         kinds=[(one.value, one.value.replace("_", " ")) for one in EXAMPLES],
-        example=json.dumps(example, indent=2),
-        modes=[(one.value, one.value) for one in WriteMode],
-        removals=[(one.value, one.value) for one in RemovedRows],
+        draft={"kind": kind.value, "config": json.dumps(example, indent=2)},
+        modes=MODES,
+        removals=REMOVALS,
         call=curl(shell.base, "POST", path, json.dumps(body)),
     )
 
 
-@router.post(_ALL, access=paged(_CREATE), errors=[ConflictError], documented=False)
+@router.post(_ALL, access=paged(CREATE), errors=[ConflictError], documented=False)
 async def create(request: ApiRequest, body: NewSource) -> Response:
     """Create a data source, and lead to it."""
     keys = [key.strip() for key in body.key_fields.split(",")]
     fields = {
         "label": body.label,
         "kind": body.kind,
-        "config": _config(body.config),
+        "config": read_config(body.config),
         "keyFields": [key for key in keys if key],
         "writeMode": body.write_mode,
         "removedRows": body.removed_rows,
@@ -211,7 +215,7 @@ def _path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/data-sources/{_id(request)}"
 
 
-def _config(text: str) -> object:
+def read_config(text: str) -> object:
     """The JSON of a config. Raises ValidationError."""
     try:
         return parse(text.encode())

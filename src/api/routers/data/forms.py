@@ -1,5 +1,7 @@
 """Forms: change and publish them, and answer them without a credential."""
 
+from dataclasses import replace
+
 from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
 from models.core.access.rules import Level, Scope
 from models.data.forms import commands, queries
@@ -20,12 +22,15 @@ FORMS = "/v1/workspaces/{workspaceId}/forms"
 FORM = f"{FORMS}/{{formId}}"
 PUBLIC_FORM = "/v1/forms/{itemId}"
 
+CREATE = Access(scopes=[Scope.VIEWS_WRITE], level=Level.EDIT, idempotent=True)
+READ = Access(scopes=[Scope.VIEWS_READ], resource="form", level=Level.VIEW)
+WRITE = replace(CREATE, resource="form")
 ANYBODY = Access(credential="none")
 
 
 @router.post(
     FORMS,
-    access=Access(scopes=[Scope.VIEWS_WRITE], level=Level.EDIT, idempotent=True),
+    access=CREATE,
     status_code=201,
     errors=[ConflictError],
 )
@@ -38,17 +43,13 @@ async def create_form(request: ApiRequest, body: CreateFormBody) -> Data[FormDet
     return Data(await commands.create_form_item(request.work, request.actor, body))
 
 
-@router.get(FORM, access=Access(scopes=[Scope.VIEWS_READ], resource="form", level=Level.VIEW))
+@router.get(FORM, access=READ)
 async def get_form(request: ApiRequest) -> Data[FormDetail]:
     """Get a form; its id is the target of its item."""
     return Data(await queries.get_form(request.work, request.actor, request.ids["formId"]))
 
 
-@router.patch(
-    FORM,
-    access=Access(scopes=[Scope.VIEWS_WRITE], resource="form", level=Level.EDIT, idempotent=True),
-    errors=[ConflictError],
-)
+@router.patch(FORM, access=WRITE, errors=[ConflictError])
 async def update_form(
     request: ApiRequest, body: UpdateForm, if_match: IfVersion = None
 ) -> Data[FormDetail]:

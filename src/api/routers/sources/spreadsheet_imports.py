@@ -1,17 +1,23 @@
 """Imports of spreadsheets."""
 
+from dataclasses import replace
+
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.sources.data_sources import DATA_SOURCES
 from models.core.access.rules import Level, Scope
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands import acceptance
+from models.sources.data_source_runs.commands.import_sources import accept_import_preview
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
     ImportSpreadsheet,
+    PreviewImport,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
+from models.sources.data_sources import previews
+from models.sources.data_sources.shapes import DataSourcePreview
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictError,
@@ -30,6 +36,7 @@ WAIT_SECONDS = 55
 
 # The rows may stand in the body.
 BRING_IN = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True, heavy=True)
+PREVIEW = replace(BRING_IN, idempotent=False)
 
 
 @router.post(
@@ -69,6 +76,28 @@ async def start_import(
     """
     import_id = await accept_import(request.work, request.actor, request.new_id, body)
     return Data(await queries.get_import(request.work, request.actor, import_id))
+
+
+@router.post(
+    f"{IMPORTS}/preview",
+    access=PREVIEW,
+    errors=[InProgressError, UpstreamError],
+)
+async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataSourcePreview]:
+    """Preview an import: its first rows and the fields that its columns suggest.
+
+    Nothing is stored. A source that cannot be fetched or read is a validation error.
+    """
+    actor, preview_id = request.actor, request.new_id
+    await accept_import_preview(request.work, actor, preview_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> DataSourcePreview | None:
+        return await previews.preview_outcome(work, actor, preview_id, last=last)
+
+    async def forget(work: UnitOfWork) -> None:
+        await previews.forget_preview(work, actor, preview_id)
+
+    return request.deferred(poll, within=WAIT_SECONDS, then=forget)
 
 
 @router.get(

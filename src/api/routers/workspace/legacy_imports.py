@@ -1,5 +1,7 @@
 """Legacy import runs, for platform administrators."""
 
+from dataclasses import replace
+
 from starlette.responses import Response
 
 from api.kernel.event_streams import EventStream, with_keepalive
@@ -25,13 +27,14 @@ RUNS = "/v1/admin/legacy-imports"
 RUN = f"{RUNS}/{{runId}}"
 WORKSPACE = f"{RUN}/workspaces/{{entryId}}"
 
-READ = Access(platform_admin=True, snapshot=True, cookie=True)
-DECIDE = Access(platform_admin=True, idempotent=True, cookie=True)
+READ = Access(platform_admin=True, snapshot=True)
+DECIDE = Access(platform_admin=True, idempotent=True)
+UPLOAD = replace(DECIDE, upload=True, bundles=creation.OBJECTS)
 
 
 @router.post(
     RUNS,
-    access=Access(platform_admin=True, idempotent=True, upload=True, bundles=creation.OBJECTS),
+    access=UPLOAD,
     status_code=201,
 )
 async def create_legacy_import(
@@ -140,7 +143,7 @@ async def roll_back_legacy_import(
     )
 
 
-@router.patch(WORKSPACE, access=Access(platform_admin=True, cookie=True), errors=[ConflictError])
+@router.patch(WORKSPACE, access=Access(platform_admin=True), errors=[ConflictError])
 async def update_import_workspace(
     request: ApiRequest, body: UpdateImportWorkspace
 ) -> Data[LegacyImport]:

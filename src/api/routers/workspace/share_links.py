@@ -1,15 +1,14 @@
 """Share links: made by members, opened by anybody who has their token."""
 
-from typing import Annotated, cast
+from dataclasses import replace
+from typing import Annotated
 
 from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.downloads import RangeNotSatisfiableError, download
-from api.kernel.media_types import prefers_html
 from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.pages.assets import shell
 from api.share_link_visits import admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
@@ -28,17 +27,21 @@ from runtime.errors import DeniedError, UnsupportedError
 
 router = Router(tags=["share links"])
 
-_LINKS = "/v1/workspaces/{workspaceId}/items/{itemId}/share-links"
+LINKS = "/v1/workspaces/{workspaceId}/items/{itemId}/share-links"
+SHARE = "/v1/share/{shareLinkId}"
+CREATE = Access(
+    scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.MANAGE, idempotent=True
+)
+READ = Access(resource="item", level=Level.VIEW)
+REVOKE = replace(CREATE, resource="share_link")
 _PUBLIC = Access(credential="none", writes=True)
 
 Token = Annotated[str | None, Field(max_length=200)]
 
 
 @router.post(
-    _LINKS,
-    access=Access(
-        scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.MANAGE, idempotent=True
-    ),
+    LINKS,
+    access=CREATE,
     status_code=201,
     errors=[UnsupportedError],
 )
@@ -52,7 +55,7 @@ async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[
     )
 
 
-@router.get(_LINKS, access=Access(resource="item", level=Level.VIEW))
+@router.get(LINKS, access=READ)
 async def list_share_links(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ShareLinkList]:
@@ -62,12 +65,7 @@ async def list_share_links(
     return Data(await queries.list_share_links(request.work, request.actor, item_id, page))
 
 
-@router.delete(
-    f"{_LINKS}/{{shareLinkId}}",
-    access=Access(
-        scopes=[Scope.RESOURCES_WRITE], resource="share_link", level=Level.MANAGE, idempotent=True
-    ),
-)
+@router.delete(f"{LINKS}/{{shareLinkId}}", access=REVOKE)
 async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     """Revoke a share link; it stops at once, also for people who were let in."""
     item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
@@ -75,11 +73,9 @@ async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
 
 
 @router.get(
-    "/v1/share/{shareLinkId}",
+    SHARE,
     access=_PUBLIC,
     errors=[TooOftenError],
-    media_type="text/html",
-    statuses=[200],
 )
 async def open_share_link(
     request: ApiRequest,
@@ -92,16 +88,14 @@ async def open_share_link(
 
     Show its token in `X-Share-Token` or `token`: that takes one of its uses and gives a session
     for an hour, which `X-Share-Session` or `session` shows from then on. A browser gets a page,
-    which reads the token from the fragment of its address: `…#token`.
+    which takes the token from the fragment of its address, `…#token`.
     """
-    if prefers_html(request.headers_named(b"accept")):
-        return cast("Data[Visit]", shell("share"))
     visitor = await admit_visitor(request, token, session)
     return Data(await visit(request.work, request.services.keys, visitor, limit, cursor))
 
 
 @router.get(
-    "/v1/share/{shareLinkId}/download",
+    f"{SHARE}/download",
     access=_PUBLIC,
     errors=[RangeNotSatisfiableError, DeniedError, UnsupportedError, TooOftenError],
     media_type=UNKNOWN_TYPE,

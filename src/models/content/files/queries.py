@@ -95,6 +95,19 @@ async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: Key
     return as_stored_file(found, keys, work.now)
 
 
+async def readable_files(
+    work: UnitOfWork, actor: Actor, file_ids: Sequence[Id], keys: KeyRing
+) -> list[StoredFile]:
+    """The files among these that the actor may read; of private ones, only their own."""
+    if not file_ids or Scope.FILES_READ not in actor.scopes:
+        return []
+    own = or_(file.c.private.is_(False), file.c.created_by_user_id == actor.user_id)
+    rows = await work.rows(seen_files(actor, file_ids).where(own))
+    among = file.c.id == any_(literal([row.id for row in rows], ARRAY(Uuid)))
+    found = await work.rows(_files(actor.workspace_id).where(among), of=FileRow)
+    return [as_stored_file(row, keys, work.now) for row in found]
+
+
 def as_stored_file(row: FileRow, keys: KeyRing, now: datetime) -> StoredFile:
     """A row of the table as the interface shows it; its URL lasts a day from `now`."""
     return StoredFile(

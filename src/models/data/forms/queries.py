@@ -17,7 +17,8 @@ from models.data.fields.queries import visible as database_visible
 from models.data.fields.rules.fields import Schema
 from models.data.forms.rules.questions import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
-from models.data.forms.tables import form
+from models.data.forms.tables import FormSubmission, form, form_submission
+from models.data.records.queries.search import seen_titles
 from models.people.workspaces.queries import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -70,6 +71,15 @@ _PUBLIC = PreparedStatement(
     ),
     PublicFormRow,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FormAnswer:
+    """An answer to a form, by the record it became."""
+
+    record_id: Id
+    title: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,28 @@ async def public_form(work: UnitOfWork, item_id: Id | None) -> PublicForm:
         submit_label=found_form.row.submit_label,
         accepting=found_form.open,
     )
+
+
+async def latest_answers(
+    work: UnitOfWork, actor: Actor, form_id: Id, most: int
+) -> list[FormAnswer]:
+    """The newest answers to a form whose records the actor sees, newest first."""
+    statement = (
+        select(form_submission)
+        .where(
+            form_submission.c.workspace_id == actor.workspace_id,
+            form_submission.c.form_id == form_id,
+        )
+        .order_by(form_submission.c.created_at.desc(), form_submission.c.id.desc())
+        .limit(most)
+    )
+    rows = await work.rows(statement, of=FormSubmission)
+    titles = await seen_titles(work, actor, [row.record_id for row in rows])
+    return [
+        FormAnswer(row.record_id, titles[row.record_id], row.created_at)
+        for row in rows
+        if row.record_id in titles
+    ]
 
 
 def _public_field(question: Question) -> PublicField:

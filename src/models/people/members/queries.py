@@ -38,6 +38,15 @@ async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberB
     return MemberBody.model_validate(row)
 
 
+async def members_called(work: UnitOfWork, workspace_id: Id, text: str) -> list[Id]:
+    """The members with this e-mail address, else those with this name; at most two."""
+    for column in (USER.email, USER.name):
+        statement = members_of(workspace_id).where(func.lower(column) == func.lower(text))
+        if rows := await work.rows(statement.limit(2)):
+            return [row.user_id for row in rows]
+    return []
+
+
 def members_of(workspace_id: Id) -> Select[Any]:
     """The members of a workspace with what their identity provider says of them."""
     return (

@@ -79,21 +79,16 @@ class DataSourceRunDetail(Shape):
     page_url: str
 
 
-class ImportSpreadsheet(Input):
-    """Body of import spreadsheet; beside `kind` stands what it needs.
+class ImportSource(Input):
+    """The rows to bring in; beside `kind` stands what it needs.
 
     `fileId` for file, `url` for url, `rows` or `format` with `content` or `text` for inline,
     `connectionId` and `resource` for connection. `content` is a file in base64, `text` the text of
     one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else what
-    its name tells, else its `Content-Type`, else its content. Without `fields` every column
-    fills the field it suggests. Without `targetDatabaseId` a database is created, visible
-    when the import is done.
+    its name tells, else its `Content-Type`, else its content.
     """
 
-    label: Label
     kind: Annotated[ImportKind, Field(strict=False)]
-    fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
-    client_mutation_id: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     file_id: InputId | None = None
     url: CallableUrl | None = None
     headers: Headers = Field(default_factory=dict)
@@ -105,13 +100,35 @@ class ImportSpreadsheet(Input):
     rows: Annotated[list[Any], Field(min_length=1, max_length=MAX_INLINE_ROWS)] | None = None
     connection_id: InputId | None = None
     resource: ProviderResource | None = None
+    options: TableOptions = Field(default_factory=lambda: TableOptions.model_validate({}))
+    sheet_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    header_row: Annotated[int, Field(ge=0, le=1_000)] | None = None
+
+
+class PreviewImport(ImportSource):
+    """Body of preview import: the rows as an import takes them; more than 50 rows are 50."""
+
+    limit: Annotated[int, Field(ge=1)] = 20
+
+
+class ImportSpreadsheet(ImportSource):
+    """Body of import spreadsheet; beside `kind` stands what it needs.
+
+    `fileId` for file, `url` for url, `rows` or `format` with `content` or `text` for inline,
+    `connectionId` and `resource` for connection. `content` is a file in base64, `text` the text of
+    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else what
+    its name tells, else its `Content-Type`, else its content. Without `fields` every column
+    fills the field it suggests. Without `targetDatabaseId` a database is created, visible
+    when the import is done.
+    """
+
+    label: Label
+    fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
+    client_mutation_id: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     parent_item_id: InputId | None = None
     target_database_id: InputId | None = None
     key_fields: Annotated[list[KeyField], Field(max_length=10, default_factory=list)]
     mode: Annotated[ImportMode, Field(strict=False)] = ImportMode.INSERT
-    options: TableOptions = Field(default_factory=lambda: TableOptions.model_validate({}))
-    sheet_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    header_row: Annotated[int, Field(ge=0, le=1_000)] | None = None
 
 
 class SpreadsheetImportResult(Shape):

@@ -1,33 +1,73 @@
 """Previews: what a config would bring in, read by a worker and forgotten after the answer."""
 
+from datetime import timedelta
+
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job, forget_job
+from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.queries import find_job
+from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.data_sources.commands import checked_config
+from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, UpstreamError, ValidationError
+from runtime.errors import InProgressError, NotFoundError, UpstreamError, ValidationError
 from runtime.families import Family
 
 MAX_ROWS = 50
+LIFETIME = timedelta(hours=1)
+"""The time for which a page can be read again that shows a preview."""
 
 
 async def accept_preview(
-    work: UnitOfWork, actor: Actor, preview_id: Id, body: PreviewDataSource
+    work: UnitOfWork,
+    actor: Actor,
+    preview_id: Id,
+    body: PreviewDataSource,
+    draft: JsonObject | None = None,
 ) -> None:
     """Accept the job that reads the first rows. Raises what creating a data source raises."""
     config = await checked_config(work, actor, body.kind, body.config)
+    await accept_reading(work, actor, preview_id, body.kind, config, body.limit, draft)
+
+
+async def accept_reading(
+    work: UnitOfWork,
+    actor: Actor,
+    preview_id: Id,
+    kind: DataSourceKind,
+    config: JsonObject,
+    limit: int,
+    draft: JsonObject | None,
+) -> None:
+    """Accept the job that reads the first rows of a source that was checked.
+
+    A page finds its `draft`, what it was filled in with, beside the rows.
+    """
     await accept_job(
         work,
         actor,
         Family.DATA_SOURCE_PREVIEW,
         preview_id,
         preview_id,
-        summary=f"Preview · {body.kind}",
-        input={"kind": body.kind.value, "config": config, "limit": min(body.limit, MAX_ROWS)},
+        summary=f"Preview · {kind}",
+        input={
+            "kind": kind.value,
+            "config": config,
+            "limit": min(limit, MAX_ROWS),
+            "draft": draft or {},
+        },
     )
+
+
+async def own_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> JobRow:
+    """A preview of the actor's own. Raises `NotFoundError`, also an hour after it was read."""
+    job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
+    if job.actor_user_id != actor.user_id:
+        raise NotFoundError("data source preview")
+    return job
 
 
 async def preview_outcome(
@@ -53,3 +93,8 @@ async def preview_outcome(
 async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None:
     """Remove what a preview read."""
     await forget_job(work, actor.workspace_id, preview_id)
+
+
+async def purge_previews(work: UnitOfWork) -> int:
+    """Remove a batch of previews that ended an hour ago. Gives how many rows were removed."""
+    return await purge_jobs(work, work.now - LIFETIME, family=Family.DATA_SOURCE_PREVIEW)

@@ -1,10 +1,14 @@
 """Jobs that ended long ago are forgotten."""
 
+from typing import Any
+
+import pytest
 from sqlalchemy import insert, update
 
 from models.data.databases.tables import conversion_value
 from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.tables import job
+from models.sources.data_sources.previews import purge_previews
 from models.sources.provider_calls.commands import purge_calls
 from runtime.families import Family
 from runtime.ids import new_id
@@ -28,13 +32,18 @@ async def test_only_jobs_that_ended_long_ago_go(space: Space, foreign: Space) ->
     assert await purged(space.database, purge_jobs, ago(30)) == 0
 
 
-async def test_answers_of_providers_go_after_an_hour(space: Space) -> None:
+@pytest.mark.parametrize(
+    ("family", "purge"),
+    [(Family.PROVIDER_CALL, purge_calls), (Family.DATA_SOURCE_PREVIEW, purge_previews)],
+)
+async def test_what_pages_show_of_outside_goes_after_an_hour(
+    space: Space, family: Family, purge: Any
+) -> None:
     other, call = await old_job(space, 1), await old_job(space, 1)
     async with space.database.transaction() as work:
-        family = {"family": Family.PROVIDER_CALL.value}
-        await work.execute(update(job).where(job.c.id == call).values(**family))
+        await work.execute(update(job).where(job.c.id == call).values(family=family.value))
     async with space.database.transaction() as work:
-        assert await purge_calls(work)
+        assert await purge(work)
     assert await ids_of(space, job) == {other}
 
 

@@ -1,13 +1,18 @@
 """Finding records by their titles, for the search of a workspace."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import CTE, Select, select
+from sqlalchemy import CTE, Select, func, select
 
 from models.content.items.joins import ITEM
+from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
+from models.core.base import Id
 from models.data.fields.joins import live_database_of
+from models.data.records.queries.records import seen_records
 from models.data.records.tables import record
+from runtime.database import UnitOfWork
 
 
 def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
@@ -34,3 +39,29 @@ def records_titled(actor: Actor, text: str, closed_items: CTE) -> Select[Any]:
             ITEM.id.not_in(select(closed_items.c.id)),
         )
     )
+
+
+async def choices(
+    work: UnitOfWork, actor: Actor, database_id: Id, text: str, most: int
+) -> Mapping[Id, str]:
+    """The titles of the newest records of a database with the text in them, as the actor sees."""
+    having = records_titled(actor, text, closed_items(actor))
+    statement = having.where(record.c.database_id == database_id)
+    rows = await work.rows(statement.order_by(record.c.id.desc()).limit(most))
+    return {row.id: row.title for row in rows}
+
+
+async def titled(work: UnitOfWork, actor: Actor, database_id: Id, title: str) -> Sequence[Id]:
+    """The records of a database with this title, however it is capitalized; at most two."""
+    statement = (
+        records_titled(actor, title, closed_items(actor))
+        .where(record.c.database_id == database_id)
+        .where(func.lower(record.c.title) == func.lower(title))
+    )
+    return [row.id for row in await work.rows(statement.limit(2))]
+
+
+async def seen_titles(work: UnitOfWork, actor: Actor, ids: Sequence[Id]) -> Mapping[Id, str]:
+    """The titles of the records among these that the actor sees."""
+    rows = await work.rows(seen_records(actor, ids).add_columns(record.c.title))
+    return {row.id: row.title or "" for row in rows}

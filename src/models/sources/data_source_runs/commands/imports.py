@@ -1,23 +1,19 @@
 """Accepting imports of spreadsheets: runs without a data source."""
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 from sqlalchemy import select, update
 
-from models.content.files.queries import readable_file
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.work_bounds import require_place
 from models.data.fields.queries import require_edit
-from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.commands.acceptance import start_run
+from models.sources.data_source_runs.commands.import_sources import import_source
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.commands.targets import DENIED
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
@@ -25,7 +21,6 @@ from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import (
     KEPT_RESULT,
     DataSourceRunStatus,
-    ImportKind,
     ImportMode,
     RunTrigger,
 )
@@ -33,8 +28,6 @@ from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.commands import check_fields
 from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
-from models.sources.data_sources.rules.connection_uses import check_use
-from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import (
@@ -76,7 +69,7 @@ async def accept_import(
     `InProgressError` and `ConflictingMutationError` for a `clientMutationId` in use,
     `TooMuchOpenError`.
     """
-    kind, config = await _source(work, actor, body)
+    kind, config = await import_source(work, actor, body)
     await _check_target(work, actor, body)
     plan = _plan(body, kind, config, renewed)
     digest = fingerprint(to_json(plan)).hex()
@@ -106,7 +99,7 @@ def _plan(
     """The plan of the run."""
     plan: JsonObject = {
         "kind": kind.value,
-        "config": {**config, **_options(body)},
+        "config": config,
         "label": body.label,
         "fields": [one.model_dump(mode="json", by_alias=True) for one in body.fields],
         "keyFields": body.key_fields,
@@ -125,99 +118,6 @@ def _plan(
             "removedRows": RemovedRows.ARCHIVE.value,
         }
     return plan
-
-
-async def _source(
-    work: UnitOfWork, actor: Actor, body: ImportSpreadsheet
-) -> tuple[DataSourceKind, JsonObject]:
-    """The source that a run reads, as the config of a data source says it."""
-    match body.kind:
-        case ImportKind.FILE:
-            return DataSourceKind.FILE, await _file(work, actor, body)
-        case ImportKind.URL:
-            return _url(body)
-        case ImportKind.INLINE:
-            return DataSourceKind.FILE, _inline(body)
-        case _:
-            return await _connection(work, actor, body)
-
-
-async def _connection(
-    work: UnitOfWork, actor: Actor, body: ImportSpreadsheet
-) -> tuple[DataSourceKind, JsonObject]:
-    _required(body.connection_id, "connectionId", body.kind)
-    assert body.connection_id is not None
-    found = await get_connection(work, actor, body.connection_id)
-    check_use(DataSourceKind.CONNECTION, {}, "connectionId", found)
-    _required(body.resource, "resource", body.kind)
-    assert body.resource is not None
-    resource = body.resource.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return DataSourceKind.CONNECTION, {
-        "connectionId": str(body.connection_id),
-        "resource": resource,
-    }
-
-
-def _required(value: object, name: str, kind: ImportKind) -> None:
-    if value is None:
-        raise ValidationError.at(name, f"An import of the kind {kind.value} needs it.")
-
-
-async def _file(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> JsonObject:
-    _required(body.file_id, "fileId", body.kind)
-    assert body.file_id is not None
-    found = await readable_file(work, actor, body.file_id)
-    if found.byte_size > MAX_FILE_BYTES:
-        raise ValidationError.at("fileId", f"holds more than {MAX_FILE_BYTES // 1024**2} MiB")
-    file_format = body.format or format_named(found.name, found.mime_type)
-    return {"fileId": str(body.file_id), "format": _known(file_format).value}
-
-
-def _url(body: ImportSpreadsheet) -> tuple[DataSourceKind, JsonObject]:
-    _required(body.url, "url", body.kind)
-    assert body.url is not None
-    file_format = body.format or format_named(urlsplit(body.url).path)
-    return DataSourceKind.HTTP_JSON, {
-        "url": body.url,
-        "headers": body.headers,
-        # None: what is fetched tells it.
-        "format": None if file_format is None else file_format.value,
-    }
-
-
-def _inline(body: ImportSpreadsheet) -> JsonObject:
-    if [body.content, body.text, body.rows].count(None) != 2:
-        raise ValidationError.at(
-            "content", "Inline takes exactly one of `content` in base64, `text` and `rows`."
-        )
-    if body.rows is not None:
-        content = base64.b64encode(to_json(body.rows)).decode()
-        return {"content": content, "format": TableFormat.JSON.value, "jsonPath": "$"}
-    content = body.content or base64.b64encode((body.text or "").encode()).decode()
-    try:
-        base64.b64decode(content, validate=True)
-    except binascii.Error:
-        raise ValidationError.at("content", "must be base64; `text` takes plain text") from None
-    if body.format is None:
-        raise ValidationError.at("format", "`content` and `text` need it: csv, say, or json.")
-    return {"content": content, "format": body.format.value}
-
-
-def _known(file_format: TableFormat | None) -> TableFormat:
-    if file_format is None:
-        known = ", ".join(TableFormat)
-        raise ValidationError.at("format", f"The name does not tell it; name one of: {known}.")
-    return file_format
-
-
-def _options(body: ImportSpreadsheet) -> JsonObject:
-    """Options for reading the file; what stands beside `options` goes before what stands in it."""
-    options: JsonObject = body.options.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if body.sheet_name is not None:
-        options["sheetName"] = body.sheet_name
-    if body.header_row is not None:
-        options["headerRow"] = body.header_row
-    return options
 
 
 async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:

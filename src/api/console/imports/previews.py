@@ -1,0 +1,212 @@
+"""The preview of an import: its first rows, its target, and the fields its columns go to."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from starlette.responses import Response
+
+from api.console.forms import Form, body_of, paged
+from api.console.imports.mapping import NEW_KINDS, field_body, fillable, lines_of, read_mapping
+from api.console.integrations.calls import Outcome, outcome_of
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import shell_of
+from api.console.words import curl, queried
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt
+from api.kernel.routing import ApiRequest, QueryId, Router
+from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
+from models.content.files.commands import register_private_file
+from models.core.access.rules import Scope
+from models.core.base import Id, JsonObject
+from models.core.pagination import MAX_LIMIT
+from models.data.databases.commands.fields import create_field
+from models.data.databases.queries import list_databases
+from models.data.fields.queries import load_schema, require_edit
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.shapes import CreateField
+from models.sources.data_source_runs.commands.import_sources import accept_import_preview
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.rules import ImportMode
+from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImport
+from models.sources.data_sources.previews import own_preview, preview_outcome
+from models.sources.data_sources.shapes import DataSourcePreview
+from models.sources.tabular.rules.options import TableFormat
+from runtime.errors import PlatformError, ValidationError
+from runtime.ids import new_id, parse_id
+
+router = Router(tags=["console"], refuse=refuse)
+
+_PREVIEWS = f"{IMPORTS.removeprefix('/v1')}/previews"
+_PREVIEW = f"{_PREVIEWS}/{{previewId}}"
+_LOOK = replace(paged(BRING_IN), idempotent=False)
+_START = replace(paged(BRING_IN), joins=True)
+_READ = replace(_START, scopes=[*BRING_IN.scopes, Scope.FILES_WRITE], upload=True)
+MOST_SHOWN_ROWS, MOST_SHOWN_COLUMNS = 10, 30
+MODES = [
+    (ImportMode.INSERT.value, "add every row"),
+    (ImportMode.UPSERT.value, "add new rows, change those with the same keys"),
+    (ImportMode.REPLACE.value, "replace all records by the rows"),
+]
+
+
+class Source(Form):
+    """A file beside the form, or the text of one, and the database it becomes or is added to."""
+
+    label: str | None = None
+    format: str | None = None
+    text: str | None = None
+    database: str | None = None
+
+
+class Sheet(Form):
+    """The sheet of a workbook that is to be read."""
+
+    sheet_name: str
+
+
+@router.post(_PREVIEWS, access=_READ, batch=True, documented=False)
+async def preview_by_form(request: ApiRequest, body: Source) -> Response:
+    """Read the first rows of a file or a text, and lead to where they are shown."""
+    fields: JsonObject = {"format": body.format}
+    if request.uploaded is not None:
+        fields |= {"kind": "file", "fileId": str(await _stored(request))}
+    elif body.text is not None:
+        known = body.format or TableFormat.CSV.value
+        fields |= {"kind": "inline", "text": body.text, "format": known}
+    else:
+        raise ValidationError.at("text", "Choose a file, or paste the rows of a table.")
+    named = None if request.uploaded is None else request.uploaded.name.rpartition(".")[0]
+    return await _read(request, fields, body.label or named or "Imported rows", body.database)
+
+
+@router.post(f"{_PREVIEW}/sheet", access=_START, batch=True, documented=False)
+async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
+    """Read another sheet of the same workbook."""
+    job = await own_preview(request.work, request.actor, request.ids["previewId"])
+    draft = job.input["draft"]
+    fields = {**_source(job.input), "sheetName": body.sheet_name}
+    return await _read(request, fields, draft.get("label", ""), None)
+
+
+@router.get(_PREVIEW, access=_LOOK, documented=False)
+async def get_import_preview(request: ApiRequest, database: QueryId | None = None) -> Response:
+    """Look at the first rows, and choose where their columns go."""
+    return await _shown(request, BLANK, database)
+
+
+@router.post(f"{_PREVIEW}/start", access=_START, batch=True, documented=False)
+async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Begin the import as the form maps it, and lead to where it is followed."""
+    target = parse_id(body.texts.get("database", ""))
+
+    async def start() -> Id:
+        job = await own_preview(request.work, request.actor, request.ids["previewId"])
+        preview = await preview_outcome(request.work, request.actor, job.id, last=True)
+        assert preview is not None, "the last look raises while there is nothing"
+        fields = await _fields(request, target)
+        mapped = read_mapping(preview, fields, body.texts)
+        if target is not None:
+            for entry in mapped.new_fields:
+                field = body_of(CreateField, field_body(entry))
+                await create_field(request.work, request.actor, target, field)
+        values = {
+            **_source(job.input),
+            "label": body.texts.get("label", ""),
+            "targetDatabaseId": None if target is None else str(target),
+            "fields": mapped.fields,
+            "keyFields": mapped.keys,
+            "mode": body.texts.get("mode", ImportMode.INSERT.value),
+        }
+        content = body_of(ImportSpreadsheet, values)
+        return await accept_import(request.work, request.actor, request.new_id, content)
+
+    outcome = await attempt(request, start)
+    if isinstance(outcome, PlatformError):
+        return await _shown(request, Entered(body.texts, outcome), target)
+    return see_other(f"/workspaces/{request.workspace_id}/imports/{outcome}")
+
+
+async def _stored(request: ApiRequest) -> Id:
+    """The id of the file that came with the form; only its sender and managers see it."""
+    if request.upload.byte_size == 0:
+        raise ValidationError.at("file", "Choose a file that holds something.")
+    file_id, actor = new_id(), request.actor
+    await register_private_file(
+        request.work,
+        request.upload,
+        file_id=file_id,
+        workspace_id=actor.workspace_id,
+        user_id=actor.user_id,
+    )
+    return file_id
+
+
+async def _read(
+    request: ApiRequest, fields: JsonObject, label: str, database: str | None
+) -> Response:
+    """Accept a preview, and lead to it."""
+    body = body_of(PreviewImport, fields)
+    kept = {name: one for name, one in fields.items() if name not in {"text", "content"}}
+    draft = {"label": label[:200], "source": kept}
+    await accept_import_preview(request.work, request.actor, request.new_id, body, draft)
+    path = f"/workspaces/{request.workspace_id}/imports/previews/{request.new_id}"
+    return see_other(queried(path, database=database))
+
+
+def _source(held: Mapping[str, Any]) -> JsonObject:
+    """The source of a preview as a body names it; a text is kept with what was read."""
+    source = {**held["draft"].get("source", {})}
+    if "content" in held["config"]:
+        source["content"] = held["config"]["content"]
+    return source
+
+
+async def _fields(request: ApiRequest, database_id: Id | None) -> FieldSpecs | None:
+    """The fields of the target; None for a new database. Raises DeniedError, NotFoundError."""
+    if database_id is None:
+        return None
+    work, actor = request.work, request.actor
+    await require_edit(work, actor, database_id, "You may not add records here.")
+    return (await load_schema(work, actor.workspace_id, database_id)).fields
+
+
+async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Response:
+    work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
+    job = await own_preview(work, actor, preview_id)
+    outcome: Outcome[DataSourcePreview] = await outcome_of(
+        preview_outcome(work, actor, preview_id, last=False)
+    )
+    fields = await _fields(request, target)
+    listed = await list_databases(work, actor, request.page("databases", MAX_LIMIT, None))
+    preview = outcome.value
+    shell = await shell_of(request)
+    path = f"/workspaces/{request.workspace_id}/imports/previews/{preview_id}"
+    lines = [] if preview is None else lines_of(preview, fields, entered)
+    answer = page(
+        request,
+        "import_preview.html",
+        shell,
+        at=path,
+        outcome=outcome,
+        entered=entered,
+        label=job.input["draft"].get("label", ""),
+        lines=lines,
+        columns=[line.column.source_path for line in lines[:MOST_SHOWN_COLUMNS]],
+        rows=[] if preview is None else preview.rows[:MOST_SHOWN_ROWS],
+        target="" if target is None else str(target),
+        databases=[("", "a new database"), *((str(one.id), one.label) for one in listed.databases)],
+        names=[] if fields is None else [one.label for one in fillable(fields)],
+        kinds=NEW_KINDS,
+        modes=MODES,
+        call=curl(
+            shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", _EXAMPLE
+        ),
+    )
+    if entered.refusal is not None:
+        answer.status_code = entered.refusal.status
+    return answer
+
+
+_EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})

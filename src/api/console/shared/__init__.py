@@ -1,0 +1,1 @@
+"""Pages on which anybody reads what a share link opens."""

@@ -1,0 +1,130 @@
+"""A share link as a page: opened with its token, read in a visit of an hour (ADR 0028)."""
+
+from collections.abc import Sequence
+
+from starlette.responses import Response
+
+from api.console.forms import Form
+from api.console.records.cells import Cell, value_cell
+from api.console.records.fields import outside_spec
+from api.console.refusals import refuse
+from api.console.rendering import bare, see_other
+from api.kernel.browsers import is_secure, read_cookie
+from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.routers.workspace.share_links import SHARE, Token
+from api.share_link_visits import admit_visitor
+from models.data.forms.queries import public_form
+from models.workspace.share_links.queries.content import visit
+from models.workspace.share_links.queries.visitors import Visitor
+from models.workspace.share_links.shapes import SharedForm, SharedRecords, Visit
+from runtime.errors import NotFoundError
+
+router = Router(tags=["console"], refuse=refuse)
+
+PAGE = 50
+MOST_COLUMNS = 40
+"""Columns of a table, as of one for members: a page stays readable and light."""
+_LONGEST = 2_000
+"""Characters of a text: here no page of the record has all of it."""
+_ANYBODY = Access(credential="none", page=True, writes=True)
+_CLOSED = (
+    "This link opens nothing. It may have expired, been revoked or been used up, or its token is"
+    " wrong."
+)
+_OVER = "Your visit is over. Open the link once more, as it was given to you."
+
+
+class Opening(Form):
+    """The token of a link, or the whole address that ends with it."""
+
+    token: str | None = None
+
+
+@router.get(SHARE, access=_ANYBODY, documented=False)
+async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = None) -> Response:
+    """Show what a link opens, to who opened it; everybody else is asked for its token."""
+    session = read_cookie(request.scope["headers"], _cookie_name(request))
+    if session is None:
+        return _entry(request, token)
+    try:
+        visitor = await admit_visitor(request, None, session)
+        content = await visit(request.work, request.services.keys, visitor, PAGE, cursor)
+    except NotFoundError:
+        return _entry(request, token, over=_OVER)
+    return bare(
+        "shared.html",
+        shown=content,
+        columns=_columns(content),
+        rows=_rows(content),
+        form=await _open_form(request, content),
+        path=request.url.path,
+        cursor=cursor,
+    )
+
+
+@router.post(SHARE, access=_ANYBODY, documented=False)
+async def open_shared(request: ApiRequest, body: Opening) -> Response:
+    """Take one of the uses of a link, and begin a visit."""
+    token = (body.token or "").strip().rpartition("#")[2].removeprefix("token=")
+    try:
+        async with request.work.savepoint():
+            visitor = await admit_visitor(request, token, None)
+    except NotFoundError:
+        return _entry(request, None, problem=_CLOSED)
+    answer = see_other(request.url.path)
+    _remember(request, answer, visitor)
+    return answer
+
+
+def _remember(request: ApiRequest, answer: Response, visitor: Visitor) -> None:
+    """Keep the visit in a cookie, which the browser sends to this link alone."""
+    answer.set_cookie(
+        _cookie_name(request),
+        visitor.session,
+        expires=visitor.expires_at,
+        path=request.url.path,
+        secure=is_secure(request.services.settings),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def _cookie_name(request: ApiRequest) -> str:
+    return "__Secure-visit" if is_secure(request.services.settings) else "visit"
+
+
+def _entry(
+    request: ApiRequest, token: str | None, *, over: str = "", problem: str = ""
+) -> Response:
+    """The page that asks for the token; a script sends the one in the address by itself."""
+    status = NotFoundError.status if problem else 200
+    path = request.url.path
+    return bare("shared_entry.html", status, path=path, token=token, over=over, problem=problem)
+
+
+def _columns(shown: Visit) -> Sequence[str]:
+    content = shown.content
+    if not isinstance(content, SharedRecords):
+        return []
+    return [field.label for field in content.fields[:MOST_COLUMNS]]
+
+
+def _rows(shown: Visit) -> Sequence[Sequence[Cell]]:
+    if not isinstance(shown.content, SharedRecords):
+        return []
+    specs = [outside_spec(field) for field in shown.content.fields[:MOST_COLUMNS]]
+    return [
+        [value_cell(spec, record.data.get(spec.key), _LONGEST) for spec in specs]
+        for record in shown.content.records
+    ]
+
+
+async def _open_form(request: ApiRequest, shown: Visit) -> str | None:
+    """The page of a shared form, if the form is open to the public."""
+    if not isinstance(shown.content, SharedForm):
+        return None
+    try:
+        await public_form(request.work, shown.item.id)
+    except NotFoundError:
+        return None
+    return f"/forms/{shown.item.id}"
