@@ -37,6 +37,8 @@ LEFT_OUT: Mapping[str, str] = {
     "notification": _HISTORY,
     "record_change": _HISTORY,
     "request_log": _HISTORY,
+    "run_operation": _HISTORY,
+    "run_operation_result": _HISTORY,
     "usage_total": _HISTORY,
     "workspace_event": _HISTORY,
     "debounced_change": _TRANSIENT,
