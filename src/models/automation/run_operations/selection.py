@@ -126,7 +126,7 @@ async def _select_undone(
 
 async def _write(work: UnitOfWork, rows: Select[Any]) -> int:
     statement = insert(run_operation_result).from_select(_COLUMNS, rows)
-    return (await work.execute(statement)).rowcount
+    return (await work.execute(statement.execution_options(preserve_rowcount=True))).rowcount
 
 
 def filter_of(selection: JsonObject) -> RunsFilter:
