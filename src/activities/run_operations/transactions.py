@@ -39,6 +39,7 @@ class RunOperationActivities:
                         return CLOSED
                     with refusals():
                         state = await advance(work, row)
+                    inject_fault(FaultPoint.AFTER_RUNS_BEFORE_COMMIT, workflow_id)
             except UnavailableError:
                 raise
             except PlatformError as error:
