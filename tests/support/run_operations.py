@@ -19,10 +19,11 @@ from models.automation.run_operations.shapes import (
     RunOperationShape,
     RunResultList,
 )
+from models.core.access.rules import Actor
 from models.core.lifecycle import commands as lifecycle
 from models.core.pagination import page_request
 from runtime import outbox
-from runtime.database import Database
+from runtime.database import Database, UnitOfWork
 from runtime.ids import new_id
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import found_when
@@ -46,10 +47,15 @@ async def carry_out(database: Database, operation: dict[str, Any]) -> None:
 
 async def accept(engine: Engine, action: str, **body: Any) -> UUID:
     """An operation of the engine's actor."""
+    async with engine.database.transaction() as work:
+        return await accept_within(work, engine.actor, action, **body)
+
+
+async def accept_within(work: UnitOfWork, actor: Actor, action: str, **body: Any) -> UUID:
+    """An operation accepted inside the caller's transaction."""
     operation_id = new_id()
     content = CreateRunOperation.model_validate_json(to_json({"action": action, **body}))
-    async with engine.database.transaction() as work:
-        await commands.accept_operation(work, engine.actor, operation_id, content)
+    await commands.accept_operation(work, actor, operation_id, content)
     return operation_id
 
 

@@ -75,7 +75,7 @@ async def results(client: Client, space: Space, made: Json, **query: str) -> lis
 
 def counts(made: Json) -> tuple[Any, ...]:
     names = ("status", "total", "done", "succeeded", "skipped", "failed")
-    return tuple(made[name] for name in names)
+    return tuple(made.get(name) for name in names)
 
 
 async def replays_of(client: Client, space: Space) -> dict[str, list[str]]:

@@ -46,9 +46,9 @@ async def create_run_operation(
 ) -> Data[RunOperationShape]:
     """Cancel, retry or resume many runs.
 
-    The runs are those of a filter, as it finds them now, or up to 100,000 named by their ids. A
-    filter selects the runs that the action applies to: open ones to cancel, ended ones to retry,
-    those that are under way to resume. Each is treated at most once, the oldest first, with the
+    The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
+    the runs that the action applies to: open ones to cancel, ended ones to retry, running and
+    waiting ones to resume. Each is treated at most once, the oldest first, with the
     rights that the caller has then. `GET …/run-operations/{runOperationId}` shows how it goes on.
     """
     await commands.accept_operation(request.work, request.actor, request.new_id, body)

@@ -77,7 +77,7 @@ async def retry_several(
     run_ids: Sequence[Id],
     terms: BulkTerms,
 ) -> BulkRetries:
-    """Retry those of the runs that `reach` selects, the first of them at least.
+    """Retry the runs that `reach` selects among these; large ones are left for a further call.
 
     The id of a new run follows from operation and run, so none is ever doubled.
     """
@@ -88,18 +88,18 @@ async def retry_several(
         answer.treated = run_ids[: run_ids.index(rows[len(runs)].id)]
     if not terms.again:
         await _refuse_retried(work, actor, runs, answer)
-    planned = await _plan(work, actor, runs, terms, answer)
-    await _lock_slots(work, planned.values())
+    retries = await _plan(work, actor, runs, terms, answer)
+    await _lock_slots(work, retries.values())
     reused = {}
-    for run_id, one in planned.items():
+    for run_id, retry in retries.items():
         try:
-            accepted = await accept(work, actor, one.version, one.request)
+            accepted = await accept(work, actor, retry.version, retry.request)
         except PlatformError as error:
             # It refuses before it writes anything.
             answer.refusals[run_id] = error
             continue
         answer.new_ids[run_id] = accepted.run_id
-        reused[accepted.run_id] = one.reused
+        reused[accepted.run_id] = retry.reused
     await skip_nodes_of(work, actor.workspace_id, reused, outcome="reused")
     return answer
 
@@ -146,25 +146,25 @@ async def _plan(
     ends: Mapping[Id, NodeEnds] = {}
     if terms.begin == "failed":
         ends = await node_ends(work, actor.workspace_id, [run.id for run in runs])
-    planned = {}
+    retries = {}
     for run in runs:
         if run.id in answer.refusals:
             continue
         try:
             require_retriable(run, terms.begin)
             version = await versions.of(run)
-            one = plan_retry(run, version, terms.begin, ends.get(run.id, {}))
+            retry = plan_retry(run, version, terms.begin, ends.get(run.id, {}))
         except PlatformError as error:
             answer.refusals[run.id] = error
             continue
         request = replace(
-            one.request,
+            retry.request,
             run_id=derived_id(terms.operation_id, run.id),
-            options={**one.request.options, OPERATION: str(terms.operation_id)},
+            options={**retry.request.options, OPERATION: str(terms.operation_id)},
             in_bulk=True,
         )
-        planned[run.id] = replace(one, request=request)
-    return planned
+        retries[run.id] = replace(retry, request=request)
+    return retries
 
 
 class _Versions:
@@ -212,14 +212,14 @@ class _Versions:
 async def _lock_slots(work: UnitOfWork, retries: Iterable[Retry]) -> None:
     """Take the locks of all keys in one order: two transactions would else wait for each other."""
     keys = set()
-    for one in retries:
-        limits = concurrency_of(one.version.trigger_config, one.request)
+    for retry in retries:
+        limits = concurrency_of(retry.version.trigger_config, retry.request)
         if limits is None:
             continue
         try:
-            key = await evaluate_bounded(partial(key_of, limits, one.request.payload))
+            key = await evaluate_bounded(partial(key_of, limits, retry.request.payload))
         except ExpressionError:
             continue
-        keys.add((one.version.automation_id, key))
+        keys.add((retry.version.automation_id, key))
     for automation_id, key in sorted(keys):
         await slots.lock(work, automation_id, key)

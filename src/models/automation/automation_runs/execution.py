@@ -166,7 +166,7 @@ async def skip_nodes_of(
         for place, name in enumerate(names)
     ]
     skipped = func.unnest(*columns).table_valued(*names).render_derived("skipped")
-    same = {
+    constants = {
         "workspace_id": literal(workspace_id, node_run.c.workspace_id.type),
         "status": literal(NodeStatus.SKIPPED.value, Text),
         "attempt": literal(0),
@@ -174,7 +174,7 @@ async def skip_nodes_of(
         "completed_at": literal(work.now, Timestamp),
     }
     statement = upsert(node_run).from_select(
-        [*names, *same], select(*skipped.c, *same.values()).select_from(skipped)
+        [*names, *constants], select(*skipped.c, *constants.values()).select_from(skipped)
     )
     await work.execute(statement.on_conflict_do_nothing())
 

@@ -152,16 +152,16 @@ async def _write(work: UnitOfWork, operation: OperationRow, treated: Sequence[Tr
     outcomes = [
         {
             "position": position,
-            "outcome": one.outcome,
-            "reason": one.reason,
-            "new_run_id": one.new_run_id,
+            "outcome": result.outcome,
+            "reason": result.reason,
+            "new_run_id": result.new_run_id,
         }
-        for position, one in enumerate(treated, start=operation.treated + 1)
+        for position, result in enumerate(treated, start=operation.treated + 1)
     ]
     await work.execute(
         _OUTCOMES, {"operation": operation.id, "outcomes": to_json(outcomes).decode()}
     )
-    counts = Counter(one.outcome for one in treated)
+    counts = Counter(result.outcome for result in treated)
     await lifecycle.record_progress(
         work,
         RUN_OPERATIONS,

@@ -82,7 +82,7 @@ async def _statuses(work: UnitOfWork, runs: Select[Any], most: int) -> dict[RunS
 
 
 async def _versions(work: UnitOfWork, runs: Select[Any]) -> list[VersionCount]:
-    """The versions of runs, those of most runs first."""
+    """The versions of runs, with the number of runs of each, the largest first."""
     picked = runs.subquery("picked")
     counts = (
         select(picked.c.automation_id, picked.c.automation_version_id, func.count().label("runs"))

@@ -80,5 +80,5 @@ def fitting(action: str, parameters: JsonObject) -> tuple[RunStatus, ...]:
 
 
 def chunk_of(rate: float | None) -> int:
-    """The runs that one transaction treats at a rate: those of a second, at least one."""
+    """The runs that one transaction treats at a rate: as many as in a second, at least one."""
     return CHUNK if rate is None else min(CHUNK, max(1, math.floor(rate)))

@@ -46,12 +46,11 @@ def in_reach(actor: Actor, action: str) -> Select[Any]:
     return workspace_runs(actor, Level.EDIT, in_trash=action == OperationAction.CANCEL)
 
 
-def conditions(wanted: RunsFilter) -> list[ColumnElement[bool]]:
+def conditions(runs_filter: RunsFilter) -> list[ColumnElement[bool]]:
     """The conditions of a filter that a client sent."""
-    filters = RunFilter(
-        status=wanted.status, source=wanted.source, since=wanted.since, until=wanted.until
-    )
-    of_one = [] if wanted.automation_id is None else [RUN.automation_id == wanted.automation_id]
+    filters = RunFilter(**runs_filter.model_dump(exclude={"automation_id"}))
+    automation_id = runs_filter.automation_id
+    of_one = [] if automation_id is None else [RUN.automation_id == automation_id]
     return [*filters.conditions(), *of_one]
 
 

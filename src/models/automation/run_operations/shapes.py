@@ -128,7 +128,7 @@ class RunOperationPreview(Shape):
 class RunOperationShape(Shape):
     """One operation over runs.
 
-    `total` is null while runs are being selected; `done` of them have an outcome. `undoes` names
+    `total` is absent while runs are being selected; `done` of them have an outcome. `undoes` names
     the operation that this one takes back.
     """
 
@@ -159,7 +159,7 @@ class RunOperationShape(Shape):
     rate: float | None = None
     undoes: Id | None = None
     undoable: bool = False
-    total: Nullable[int]
+    total: int | None = None
     done: int
     succeeded: int
     skipped: int

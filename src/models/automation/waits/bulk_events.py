@@ -62,7 +62,7 @@ async def _waiting(
     work: UnitOfWork, workspace_id: Id, run_ids: Sequence[Id], node_id: str | None
 ) -> Sequence[RunWait]:
     """The nodes that wait for an event, locked in one order everywhere."""
-    named = () if node_id is None else (_wait.node_id == node_id,)
+    of_node = () if node_id is None else (_wait.node_id == node_id,)
     return await work.rows(
         select(run_wait)
         .join(*run_of(_wait.run_id))
@@ -73,7 +73,7 @@ async def _waiting(
             _wait.workflow_id.is_not(None),
             _wait.outcome.is_(None),
             RUN.status.in_(OPEN_RUN),
-            *named,
+            *of_node,
         )
         .order_by(_wait.run_id, _wait.node_id, _wait.scope_key)
         .with_for_update(of=run_wait),
