@@ -21,6 +21,7 @@ from api.console.public_forms import routes as public_forms
 from api.console.records import editing as console_editing
 from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
+from api.console.runs import operations as console_run_operations
 from api.console.runs import routes as console_runs
 from api.console.search import routes as console_search
 from api.console.sign_in import provider as console_provider
@@ -121,6 +122,7 @@ ROUTERS: Sequence[Router] = (
     console_versions.router,
     console_incoming.router,
     console_runs.router,
+    console_run_operations.router,
     console_run_actions.router,
     console_decisions.router,
     *WORKSPACE_PAGES,
