@@ -68,7 +68,7 @@ async def test_ticked_runs_are_retried_by_forms_alone(
     assert (one["retry"]["from"], one["retry"]["version"]) == ("start", "published")
     assert (one["rate"], one["total"]) == (500, 2)
     followed = (await owner.get(begun.headers["location"])).text
-    assert "Retry 2 runs" in followed
+    assert "<b>0</b> of 2 done" in followed
     assert 'http-equiv="refresh"' in followed
     await carry_out(space.database, one)
     ended = (await owner.get(begun.headers["location"])).text
@@ -157,6 +157,7 @@ async def test_an_operation_is_paused_resumed_cancelled_and_taken_back(
     await press("cancel")
     listed = (await owner.get(f"/workspaces/{space.id}/runs/operations")).text
     assert "takes another one back" in listed
+    assert "Retry 2 runs" in listed
     assert "cancelled" in listed
 
 

@@ -113,6 +113,9 @@ async def get_operation(
         shell,
         operation=operation,
         results=results,
+        labels=await queries.automation_labels(
+            request.work, request.actor, [one.run_id for one in results.results]
+        ),
         cursor=cursor,
         outcome=outcome,
         outcomes=list(RunOutcome),

@@ -1,9 +1,13 @@
 """Reading operations over runs and their results. Every query names the workspace."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import ARRAY, Select, Uuid, any_, literal, select
 
+from models.automation.automation_runs.joins import RUN
+from models.automation.automation_runs.queries import workspace_runs
+from models.automation.automations.joins import AUTOMATION
 from models.automation.run_operations.rows import OperationRow
 from models.automation.run_operations.rules import (
     OPEN_OPERATION,
@@ -18,7 +22,7 @@ from models.automation.run_operations.shapes import (
     RunResultList,
 )
 from models.automation.run_operations.tables import run_operation, run_operation_result
-from models.core.access.rules import MANAGERS, Actor
+from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
@@ -80,6 +84,16 @@ async def list_results(
     return RunResultList(
         results=[RunResult.model_validate(row) for row in rows.items], cursor=rows.cursor
     )
+
+
+async def automation_labels(
+    work: UnitOfWork, actor: Actor, run_ids: Collection[Id]
+) -> Mapping[Id, str]:
+    """The names of the automations of runs, as far as the actor sees them."""
+    runs = workspace_runs(actor, Level.VIEW).with_only_columns(RUN.id, AUTOMATION.label)
+    these = RUN.id == any_(literal(list(run_ids), ARRAY(Uuid)))
+    joined = runs.join(AUTOMATION.id.table, AUTOMATION.id == RUN.automation_id)
+    return {row.id: row.label for row in await work.rows(joined.where(these))}
 
 
 def shown(row: OperationRow) -> RunOperationShape:
