@@ -152,7 +152,13 @@ async def test_failed_runs_are_retried_once_by_operations_over_the_same_runs(
     assert [one["newRunId"] for one in listed] == [replays[run_id][0] for run_id in runs]
     new = read(await client.get(f"{path_of(made)}/runs/{listed[0]['newRunId']}"))
     assert new["metadata"]["operationId"] == first["id"]
-    assert (await results(client, space, second))[0]["reason"].endswith(f"{new['id']}.")
+    assert await results(client, space, second) == [
+        {**one, "outcome": "skipped", "reason": "It was retried before."} for one in listed
+    ]
+    wanted = {"action": "retry", "filter": {}}
+    assert (
+        read(await client.post(f"{operations(space)}/preview", json=wanted))["retriedBefore"] == 3
+    )
     again = await carried_out(client, space, "retry", runIds=runs, retry={"again": True})
     assert counts(again) == ("succeeded", 3, 3, 3, 0, 0)
 

@@ -43,7 +43,8 @@ class RetriedBeforeError(NotRetriableError):
     """Another run runs it again already."""
 
     def __init__(self, run_id: Id) -> None:
-        super().__init__(f"It has been retried before, by the run {run_id}.")
+        super().__init__("It was retried before.")
+        self.run_id = run_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

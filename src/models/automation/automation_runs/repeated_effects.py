@@ -1,12 +1,12 @@
-"""The effects outside the platform that retries of runs would repeat."""
+"""Facts for whoever is about to retry many runs: retries before, and effects that happen again."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import Select, exists, func, select
 
-from models.automation.automation_runs.rules import NodeStatus
-from models.automation.automation_runs.tables import node_run
+from models.automation.automation_runs.rules import NodeStatus, RunSource
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.automations.joins import AUTOMATION
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind
 from models.core.base import Id
@@ -28,6 +28,16 @@ class RepeatedEffect(Protocol):
     node_id: str
     node_kind: str
     runs: int
+
+
+async def count_retried(work: UnitOfWork, runs: Select[Any]) -> int:
+    """The number of runs, among these ids, that another run runs again already."""
+    picked, replay = runs.subquery("picked"), automation_run.alias("replay").c
+    retried = exists().where(
+        replay.replay_of_run_id == picked.c.id, replay.source == RunSource.REPLAY.value
+    )
+    count: int = await work.scalar(select(func.count()).select_from(picked).where(retried))
+    return count
 
 
 async def repeated_effects(

@@ -170,7 +170,8 @@ async def _write(work: UnitOfWork, operation: OperationRow, treated: Sequence[Tr
         succeeded=operation.succeeded + counts[RunOutcome.SUCCEEDED],
         skipped=operation.skipped + counts[RunOutcome.SKIPPED],
         failed=operation.failed + counts[RunOutcome.FAILED],
-        paced_until=_next_moment(work, operation, len(treated)),
+        # Where there was nothing to do, nothing has to wait.
+        paced_until=_next_moment(work, operation, counts[RunOutcome.SUCCEEDED]),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Select, Uuid, any_, func, literal, select
 
 from models.automation.automation_runs.joins import RUN
-from models.automation.automation_runs.repeated_effects import repeated_effects
+from models.automation.automation_runs.repeated_effects import count_retried, repeated_effects
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations.joins import AUTOMATION, VERSION, automation_of, version_of
 from models.automation.run_operations.commands import check
@@ -59,6 +59,7 @@ async def preview(
         more=total > counted,
         examined=sum(version.runs for version in versions),
         statuses=statuses,
+        retried_before=await _retried(work, first, body.action),
         versions=versions[:_MOST_LINES],
         repeats=await _repeats(work, first, body.action, parameters),
     )
@@ -96,6 +97,10 @@ async def _versions(work: UnitOfWork, runs: Select[Any]) -> list[VersionCount]:
         .order_by(counts.c.runs.desc(), AUTOMATION.label, VERSION.version)
     )
     return [VersionCount.model_validate(row) for row in rows]
+
+
+async def _retried(work: UnitOfWork, runs: Select[Any], action: OperationAction) -> int:
+    return await count_retried(work, runs) if action == OperationAction.RETRY else 0
 
 
 async def _repeats(

@@ -71,7 +71,7 @@ class PreviewRunOperation(Input):
 
 
 class CreateRunOperation(PreviewRunOperation):
-    """Body of create run operation; `rate` bounds the runs that are treated in a second."""
+    """Body of create run operation; `rate` bounds the runs that it changes in a second."""
 
     model_config = example(
         {"action": "retry", "filter": {"status": "failed"}, "retry": {"from": "failed"}, "rate": 5}
@@ -112,14 +112,15 @@ class RunOperationPreview(Shape):
     """The runs that an operation would select now, and what it would do.
 
     `total` counts the selected runs, `fitting` those whose status the action applies to; with
-    `more` there are more than it counts. `versions` and `repeats` are of the first `examined`
-    fitting runs, and hold the largest hundred of each.
+    `more` there are more than it counts. `retriedBefore`, `versions` and `repeats` are of the
+    first `examined` fitting runs; the last two hold the largest hundred of each.
     """
 
     total: int
     fitting: int
     more: bool
     examined: int
+    retried_before: int
     statuses: dict[RunStatus, int]
     versions: list[VersionCount]
     repeats: list[RepeatedNode]
@@ -177,7 +178,7 @@ class RunOperationList(Shape):
 
 
 class RunResult(Shape):
-    """One run of an operation; `newRunId` is the run that runs it again."""
+    """One run of an operation; `newRunId` is the run that runs it again, or did before."""
 
     run_id: Id
     outcome: RunOutcome | None = None

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import ARRAY, Uuid, any_, literal
 
-from models.automation.automation_runs.bulk_retries import BulkTerms, retry_several
+from models.automation.automation_runs.bulk_retries import (
+    BulkTerms,
+    RetriedBeforeError,
+    retry_several,
+)
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.joins import RUN
 from models.automation.automation_runs.retries import NotRetriableError
@@ -104,7 +108,8 @@ def _refused(run_id: Id, refusals: Mapping[Id, PlatformError]) -> Treated:
     if error is None:
         return _skipped(run_id, UNKNOWN)
     if isinstance(error, NotRetriableError):
-        return _skipped(run_id, _reason(error))
+        replay = error.run_id if isinstance(error, RetriedBeforeError) else None
+        return Treated(run_id, RunOutcome.SKIPPED, _reason(error), replay)
     return Treated(run_id, RunOutcome.FAILED, _reason(error))
 
 
