@@ -39,6 +39,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
 
     await eventually(some_ran, "runs of the shop")
     runs = (await person.call("GET", f"{space.path}/automation-runs?limit=50"))["runs"]
+    named = {"action": "retry", "runIds": [run["id"] for run in runs], "rate": 0.01}
+    operation = await person.call("POST", f"{space.path}/run-operations", named)
     automation = runs[0]["automationId"]
     (orders,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
     view = {one["label"]: one["id"] for one in orders["views"]}
@@ -60,6 +62,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "data sources": f"{place}/data-sources",
         "new data source": f"{place}/data-sources/new",
         "runs": f"{place}/runs",
+        "operations": f"{place}/runs/operations",
+        "operation": f"{place}/runs/operations/{operation['id']}",
         **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
         "automations": f"{place}/automations",
         "automation": f"{place}/automations/{automation}",

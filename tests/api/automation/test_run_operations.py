@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_operations import execution
+from models.automation.run_operations import execution, selection
 from models.automation.run_operations.execution import Advance
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import Role
@@ -304,6 +304,28 @@ async def test_an_operation_waits_while_its_workspace_has_many_starts(
     monkeypatch.setattr(execution, "MAX_WAITING_STARTS", 3)
     await carry_out(space.database, accepted)
     assert (await get(client, space, accepted))["succeeded"] == 2
+
+
+async def test_a_selection_is_written_down_part_by_part(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, "SELECTED_AT_ONCE", 2)
+    made = await publish(client, space)
+    runs = await failed(client, space, made, 5)
+    accepted = await accept(client, space, "retry", filter={})
+    for total in (None, None, 5):
+        await step(space.database, accepted["id"])
+        assert (await get(client, space, accepted)).get("total") == total
+    later = await failed(client, space, made)
+    await carry_out(space.database, accepted)
+    assert [one["runId"] for one in await results(client, space, accepted)] == runs
+    undo = await client.post(f"{operations(space)}/{accepted['id']}/undo", json={})
+    await carry_out(space.database, read(undo, 202))
+    assert counts(await get(client, space, read(undo, 202))) == ("succeeded", 5, 5, 5, 0, 0)
+    monkeypatch.setattr(selection, "MAX_RUNS", 3)
+    bounded = await carried_out(client, space, "retry", filter={"status": "failed"})
+    assert counts(bounded) == ("succeeded", 3, 3, 0, 3, 0)
+    assert later[0] not in [one["runId"] for one in await results(client, space, bounded)]
 
 
 async def test_a_retry_is_taken_back_by_cancelling_what_it_started(
