@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.run_operations import execution, selection
+from models.automation.run_operations import execution, previews, selection
 from models.automation.run_operations.execution import Advance
+from models.automation.run_operations.shapes import PreviewRunOperation
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import Role
 from runtime.clock import utc_now
@@ -403,6 +404,22 @@ async def test_a_preview_counts_and_names_what_is_repeated(client: Client, space
     shown = read(await client.post(path, json={"action": "cancel", "runIds": [runs[0]]}))
     assert (shown["total"], shown["fitting"], shown["repeats"]) == (1, 0, [])
     assert read(await client.get(operations(space)))["runOperations"] == []
+
+
+async def test_a_preview_says_when_there_are_more_than_it_counts(
+    client: Client, space: Space
+) -> None:
+    made = await publish(client, space)
+    await failed(client, space, made, 4)
+    await run(client, made)
+    body = PreviewRunOperation.model_validate_json('{"action": "cancel", "filter": {}}')
+    async with space.database.transaction() as work:
+        shown = await previews.preview(work, space.actor, body, counted=2, examined=1)
+    assert (shown.total, shown.more, shown.fitting, shown.examined) == (2, True, 1, 1)
+    body = PreviewRunOperation.model_validate_json('{"action": "retry", "filter": {}}')
+    async with space.database.transaction() as work:
+        shown = await previews.preview(work, space.actor, body, counted=2, examined=3)
+    assert (shown.total, shown.more, shown.fitting, shown.examined) == (2, True, 2, 3)
 
 
 async def test_only_runs_in_reach_are_selected_and_others_see_no_operation(

@@ -26,6 +26,8 @@ router = Router(tags=["console"], refuse=refuse)
 _OPERATIONS = f"{RUNS}/operations"
 _OPERATION = f"{_OPERATIONS}/{{runOperationId}}"
 _PAGE = 50
+_COUNTED, _EXAMINED = 20_000, 2_000
+"""Runs that the page counts and looks at: fewer than the operation, so that it is quick."""
 _SHOW = replace(WRITE, idempotent=False, heavy=True)
 
 
@@ -56,7 +58,9 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
 
     async def preview() -> RunOperationPreview:
         operation = operation_of(body, now)
-        return await previews.preview(request.work, request.actor, operation)
+        return await previews.preview(
+            request.work, request.actor, operation, counted=_COUNTED, examined=_EXAMINED
+        )
 
     outcome = await attempt(request, preview)
     if isinstance(outcome, PlatformError):

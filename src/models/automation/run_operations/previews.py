@@ -46,16 +46,18 @@ async def preview(
     statuses = await _statuses(work, runs, counted)
     total = sum(statuses.values())
     fits = fitting(body.action, parameters)
+    applicable = runs.where(RUN.status.in_(fits))
+    # Of more runs than are counted, those that fit may all be among the others.
+    of_fitting = await _statuses(work, applicable, counted) if total > counted else statuses
     first = (
-        runs.where(RUN.status.in_(fits))
-        .with_only_columns(RUN.id, RUN.automation_id, RUN.automation_version_id)
+        applicable.with_only_columns(RUN.id, RUN.automation_id, RUN.automation_version_id)
         .order_by(*OLDEST_FIRST)
         .limit(examined)
     )
     versions = await _versions(work, first)
     return RunOperationPreview(
         total=min(total, counted),
-        fitting=sum(statuses[status] for status in fits if status in statuses),
+        fitting=min(counted, sum(of_fitting.get(status, 0) for status in fits)),
         more=total > counted,
         examined=sum(version.runs for version in versions),
         statuses=statuses,
