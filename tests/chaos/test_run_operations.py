@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.automation.run_operations.rules import CHUNK
 from runtime.fault_injection import FaultPoint
 from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
@@ -12,7 +13,7 @@ from tests.support.run_operations import accept, detail, ended, failed_runs, rep
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
 
-RUNS = 300
+RUNS = 600
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ async def test_every_run_is_retried_once_whenever_the_worker_dies(
     doomed = await workers.start(WORKSPACE_FAULT=point, WORKSPACE_FAULT_MARKS=str(tmp_path))
     assert await doomed.ended() == -signal.SIGKILL
     kept = (await detail(idle, operation_id)).done
-    assert kept == (0 if point is FaultPoint.AFTER_RUNS_BEFORE_COMMIT else 100)
+    assert kept == (0 if point is FaultPoint.AFTER_RUNS_BEFORE_COMMIT else CHUNK)
     survivor = await workers.start()
     await survivor.ready()
     shown = await ended(idle, operation_id)

@@ -37,29 +37,29 @@ async def statuses(engine: Engine, automation_id: UUID) -> Counter[str]:
 
 async def test_failed_runs_run_again_once_each(engine: Engine) -> None:
     automation = await engine.publish(QUICK)
-    runs = await failed_runs(engine, automation.id, 250)
+    runs = await failed_runs(engine, automation.id, 600)
     wanted = {"automationId": str(automation.id), "status": "failed"}
     operation_id = await accept(engine, "retry", filter=wanted)
-    assert counts(await ended(engine, operation_id)) == ("succeeded", 250, 250, 0, 0)
+    assert counts(await ended(engine, operation_id)) == ("succeeded", 600, 600, 0, 0)
 
     async def all_done() -> Counter[str]:
         return await statuses(engine, automation.id)
 
-    await found_when(all_done, lambda found: found["succeeded"] == 250)
+    await found_when(all_done, lambda found: found["succeeded"] == 600)
     retried = await replays(engine)
     assert {run_id: retried[run_id] for run_id in runs} == dict.fromkeys(runs, 1)
 
 
 async def test_two_operations_side_by_side_retry_each_run_once(engine: Engine) -> None:
     automation = await engine.publish(DAY)
-    runs = await failed_runs(engine, automation.id, 250)
+    runs = await failed_runs(engine, automation.id, 600)
     named = [str(run_id) for run_id in runs]
     first = await accept(engine, "retry", runIds=named)
     second = await accept(engine, "retry", runIds=named[::-1])
     shown = [await ended(engine, one) for one in (first, second)]
-    assert [one.total for one in shown] == [250, 250]
-    assert sum(one.succeeded for one in shown) == 250
-    assert sum(one.skipped for one in shown) == 250
+    assert [one.total for one in shown] == [600, 600]
+    assert sum(one.succeeded for one in shown) == 600
+    assert sum(one.skipped for one in shown) == 600
     retried = await replays(engine)
     assert {run_id: retried[run_id] for run_id in runs} == dict.fromkeys(runs, 1)
     both = [await accept(engine, "cancel", filter={"status": "waiting"}) for _ in range(2)]

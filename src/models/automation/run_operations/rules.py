@@ -14,7 +14,7 @@ MAX_RUNS = 1_000_000
 """Runs that a filter may select; the oldest are taken."""
 SELECTED_AT_ONCE = 10_000
 """Runs that one transaction writes down while the selection is made."""
-CHUNK = 100
+CHUNK = 250
 """Runs that one transaction treats."""
 MAX_RATE = 1_000
 MIN_RATE = 0.01
