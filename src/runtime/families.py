@@ -67,6 +67,7 @@ class Family(StrEnum):
     LEGACY_IMPORT = "legacy-import", Bounds(open=20)
     RECOMPUTATION = "recomputation", BOUNDED_BY_CHANGES
     RETENTION = "retention"
+    RUN_OPERATION = "run-operation", LONG
     SPREADSHEET_IMPORT = "spreadsheet-import", LONG
     STARTER_SEED = "starter-seed", LONG
     TIMER_DUE = "timer-due"

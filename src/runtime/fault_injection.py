@@ -37,6 +37,8 @@ class FaultPoint(StrEnum):
     """The entries of a mounted folder are written; nothing is committed."""
     AFTER_CONTENTS_BEFORE_COMMIT = "after_contents_before_commit"
     """A batch of resources is imported; nothing is committed."""
+    AFTER_RUNS_BEFORE_COMMIT = "after_runs_before_commit"
+    """Runs of an operation are treated; nothing is committed."""
     AFTER_CHUNK_BEFORE_REPLY = "after_chunk_before_reply"
     """A chunk of a job is committed; the workflow has not received the result."""
     BEFORE_TERMINAL_WRITE = "before_terminal_write"

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    func,
     insert,
     literal,
     literal_column,
@@ -194,3 +195,21 @@ async def waits_in_line(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
         outbox.c.claimed_until.is_(None),
     )
     return await work.first(unclaimed) is not None
+
+
+async def waiting_starts(
+    work: UnitOfWork, workspace_id: uuid.UUID, family: Family, most: int
+) -> int:
+    """The starts of a family that a workspace has in the outbox, counted up to `most`."""
+    some = (
+        select(outbox.c.id)
+        .where(
+            outbox.c.workspace_id == workspace_id,
+            outbox.c.intent == Intent.START,
+            outbox.c.family == family,
+        )
+        .limit(most)
+        .subquery()
+    )
+    count: int = await work.scalar(select(func.count()).select_from(some))
+    return count

@@ -292,6 +292,35 @@ EXAMPLES: Mapping[str, Example] = {
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),
+    # operations over runs
+    "preview_run_operation": Example(
+        body=lambda one: {
+            "action": "retry",
+            "filter": {"automationId": one.ids["automationId"]},
+            "retry": {"from": "start"},
+        }
+    ),
+    "create_run_operation": Example(
+        body=lambda one: {
+            "action": "retry",
+            "filter": {"automationId": one.ids["automationId"], "status": "failed"},
+            "retry": {"from": "failed", "version": "published"},
+            "rate": 5,
+        }
+    ),
+    "list_run_operations": GET,
+    "get_run_operation": Example(private=True),
+    "list_run_operation_results": Example(
+        ids={"runOperationId": "endedRunOperationId"}, private=True
+    ),
+    "pause_run_operation": Example(private=True),
+    "resume_run_operation": Example(
+        ids={"runOperationId": "pausedRunOperationId"}, private=True, ends=True
+    ),
+    "cancel_run_operation": Example(private=True, ends=True),
+    "undo_run_operation": Example(
+        ids={"runOperationId": "endedRunOperationId"}, body=lambda _: {"rate": 5}, private=True
+    ),
     # nodes that wait
     "resume_node": Example(
         ids={"automationId": "waitAutomationId", "runId": "waitRunId"},

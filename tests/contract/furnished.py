@@ -88,6 +88,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _automations(made)
     await _waits(made)
     await _webhooks(made)
+    await _run_operations(made)
     await _changes(made)
     return made
 
@@ -433,6 +434,26 @@ async def _waits(made: Furnished) -> None:
     made.secrets["node"] = "w"
     url = resume_path(made.space.keys, Address(uuid.UUID(run["id"]), "w"))
     made.secrets["resumeToken"] = url.rpartition("/")[2]
+
+
+async def _run_operations(made: Furnished) -> None:
+    """Operations over runs: one that lasts, one that is paused, and one that has ended."""
+    graph: Json = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}]}
+    body = {"label": "Repeated", "graph": graph, "triggerConfig": {"kind": "manual"}}
+    automation = await made.post(f"{made.space.path}/automations", {**body, "enabled": True})
+    path = f"{made.space.path}/automations/{automation['id']}"
+    await made.post(f"{path}/publish")
+    payloads: Json = {"payloads": [{}] * 3}
+    runs = await made.post(f"{path}/runs/batch", payloads)
+    run_ids = [one["runId"] for one in runs["results"]]
+    operations = f"{made.space.path}/run-operations"
+    slow: Json = {"action": "retry", "runIds": run_ids, "retry": {"from": "start"}, "rate": 0.01}
+    for name in ("runOperationId", "pausedRunOperationId"):
+        made.ids[name] = (await made.post(operations, slow))["id"]
+    await made.post(f"{operations}/{made.ids['pausedRunOperationId']}/pause")
+    await made.post(f"{path}/runs/cancel")
+    listed = await made.client.get(operations)
+    made.ids["endedRunOperationId"] = listed.json()["data"]["runOperations"][0]["id"]
 
 
 async def _webhooks(made: Furnished) -> None:

@@ -47,6 +47,8 @@ RESOURCE = json.dumps(
 )
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "retry_run": {"from": "start"},
+    "preview_operation_by_form": {"action": "cancel", "selection": "all"},
+    "begin_operation": {"action": "cancel", "selection": "all"},
     "decide": {"decision": "approved"},
     "save_filter": {"label": "Failed", "share": "on"},
     "rename_filter": {"label": "Failed"},

@@ -40,6 +40,7 @@ LEFT_BY_RUNS = {
     "request_log": (_OWN, f"{_AGED}, 'method', 'GET'"),
     "record": (_OWN, f"{_AGED}, 'title', 'Record ' || n"),
     "record_change": (_OWN, f"{_AGED}, 'at', now() - {_AGE}"),
+    "run_operation": (_OWN, f"{_ENDED}, 'status', 'succeeded'"),
     "change_set": (_OWN, f"{_ENDED}, 'status', 'rejected', 'sealed_credentials', null"),
     "legacy_import_run": ("status = 'cancelled'", _ENDED),
 }

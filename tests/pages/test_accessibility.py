@@ -43,6 +43,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
 
     await eventually(some_ran, "runs of the shop")
     runs = (await person.call("GET", f"{space.path}/automation-runs?limit=50"))["runs"]
+    named = {"action": "retry", "runIds": [run["id"] for run in runs], "rate": 0.01}
+    operation = await person.call("POST", f"{space.path}/run-operations", named)
     automation = runs[0]["automationId"]
     failed = next(run for run in runs if run["status"] == "failed")
     reference = next(
@@ -94,6 +96,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "statistics": f"{place}/runs/statistics",
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
+        "operations": f"{place}/runs/operations",
+        "operation": f"{place}/runs/operations/{operation['id']}",
         **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
         "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
         "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",

@@ -38,6 +38,10 @@ from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
 from tests.support.post_office import open_post_office
 from tests.support.postgres import migrated_database
+from tests.support.run_operation_stories import (
+    LONG_RUN_OPERATION_STORIES,
+    RUN_OPERATION_STORIES,
+)
 from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
 from tests.support.source_stories import SOURCE_STORIES
@@ -278,6 +282,7 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "schedule-fire-cancelled": fire_cancelled,
     "schedule-fire-of-cancelled-run": fire_of_cancelled_run,
     "retention": retention,
+    **RUN_OPERATION_STORIES,
     **SOURCE_STORIES,
     **TIMER_STORIES,
     **LEGACY_IMPORT_STORIES,
@@ -365,7 +370,7 @@ async def main() -> None:
         async with recorder(mail=office.server) as engine:
             await record(engine, {**graphs(sink), **loop_graphs(sink)}, STORIES)
         async with recorder(f"limit.historyCount.suggestContinueAsNew={SOON}") as engine:
-            await record(engine, {}, LONG_STORIES)
+            await record(engine, {}, {**LONG_STORIES, **LONG_RUN_OPERATION_STORIES})
 
 
 if __name__ == "__main__":

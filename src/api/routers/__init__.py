@@ -31,6 +31,7 @@ from api.console.records import routes as console_records
 from api.console.runs import actions as console_run_actions
 from api.console.runs import comparison as console_comparison
 from api.console.runs import from_node as console_from_node
+from api.console.runs import operations as console_run_operations
 from api.console.runs import routes as console_runs
 from api.console.runs import saved_filters as console_run_filters
 from api.console.search import routes as console_search
@@ -51,6 +52,7 @@ from api.routers.automation import (
     canaries,
     run_comparisons,
     run_filters,
+    run_operations,
     run_pages,
     run_statistics,
     schedules,
@@ -151,6 +153,7 @@ ROUTERS: Sequence[Router] = (
     console_runs.router,
     console_comparison.router,
     console_run_filters.router,
+    console_run_operations.router,
     console_run_actions.router,
     console_from_node.router,
     console_decisions.router,
@@ -206,6 +209,7 @@ ROUTERS: Sequence[Router] = (
     run_statistics.router,
     run_comparisons.router,
     run_filters.router,
+    run_operations.router,
     run_pages.router,
     waits.router,
     webhooks.router,

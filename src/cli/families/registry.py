@@ -21,6 +21,7 @@ from cli.families.data_source_runs import DataSourceRuns
 from cli.families.deliveries import Deliveries
 from cli.families.jobs import Jobs
 from cli.families.legacy_imports import LegacyImports
+from cli.families.run_operations import RunOperations
 from cli.families.time_entries import TimeEntries
 from models.core.lifecycle.commands import WorkTable
 from runtime.families import Family, Queue
@@ -35,6 +36,7 @@ FAMILIES: Families = (
     ActionRuns,
     DataSourceRuns,
     Jobs,
+    RunOperations,
     LegacyImports,
     TimeEntries,
     Deliveries,

@@ -19,8 +19,6 @@ from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
     AutomationRunShape,
-    CancelledRuns,
-    CancelRuns,
     NodeRunList,
     RetryRun,
     RunBatch,
@@ -29,6 +27,8 @@ from models.automation.automation_runs.shapes import (
     RunsBatched,
     TestRun,
 )
+from models.automation.run_operations import bulk_cancel
+from models.automation.run_operations.shapes import CancelledRuns, CancelRuns
 from models.automation.waits.queries import show_waits
 from models.automation.waits.resume_urls import show_resume_urls
 from models.core.access.placement import level_on
@@ -151,10 +151,15 @@ async def list_workspace_automation_runs(
 async def cancel_automation_runs(request: ApiRequest, body: CancelRuns) -> Data[CancelledRuns]:
     """Cancel the open runs of an automation that fit a filter, the oldest first.
 
-    At most 500 are cancelled by one call; `remaining` says how many more there are.
+    At most 500 are cancelled by one call; `remaining` says how many more there are. It is an
+    operation over runs that is done at once: the list of those shows it.
     """
     automation_id = request.ids["automationId"]
-    return Data(await commands.cancel_several(request.work, request.actor, automation_id, body))
+    return Data(
+        await bulk_cancel.cancel_several(
+            request.work, request.actor, request.new_id, automation_id, body
+        )
+    )
 
 
 @router.post(
@@ -168,9 +173,11 @@ async def cancel_workspace_automation_runs(
 
     They are runs of the automations the caller may edit; owners and administrators reach also the
     runs of automations in the trash. At most 500 are cancelled by one call; `remaining` says how
-    many more there are.
+    many more there are. It is an operation over runs that is done at once: the list of those shows
+    it.
     """
-    return Data(await commands.cancel_in_workspace(request.work, request.actor, body))
+    work, actor, operation_id = request.work, request.actor, request.new_id
+    return Data(await bulk_cancel.cancel_in_workspace(work, actor, operation_id, body))
 
 
 @router.get(RUN, access=replace(READ, snapshot=True))

@@ -35,7 +35,8 @@ class RunRequest:
     """A run about to be accepted.
 
     A `run_id` derived from what asked for the run makes a repeated request harmless. With
-    `started_by_caller` the outbox gets no intent: a workflow starts the run as its child.
+    `started_by_caller` the outbox gets no intent: a workflow starts the run as its child. For a run
+    `in_bulk`, one of many, nobody waits: it has no precedence over the others of its line.
     """
 
     source: RunSource
@@ -47,6 +48,7 @@ class RunRequest:
     parent_run_id: Id | None = None
     chain: tuple[Id, ...] = ()
     started_by_caller: bool = False
+    in_bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,9 @@ async def _write(  # the parts of a run
         own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
         created = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
     else:
-        intent = start_intent(actor.workspace_id, run_id, version, request.source)
+        intent = start_intent(
+            actor.workspace_id, run_id, version, request.source, in_bulk=request.in_bulk
+        )
         start = outbox.intent_values(work, **intent)
         created = await _ACCEPT.execute(work, {**start, **run}) > 0
     columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None

@@ -3,9 +3,8 @@
 import json
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.cancellation import cancel_runs
@@ -15,27 +14,22 @@ from models.automation.automation_runs.queries import (
     accepted_detail,
     detail,
     load_run,
-    runs_of,
-    workspace_runs,
 )
-from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automation_runs.rules import MAX_REPLAYS, RunSource
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
-    CancelledRuns,
-    CancelRuns,
     RunFromNode,
     RunNow,
     RunScope,
     TestRun,
 )
-from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
+from models.automation.automation_runs.tables import AutomationRun, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
@@ -134,42 +128,6 @@ async def cancel(
     await load_run(work, actor, automation_id, run_id)
     await cancel_runs(work, actor.workspace_id, [run_id])
     return await detail(work, actor, automation_id, run_id)
-
-
-async def cancel_several(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: CancelRuns
-) -> CancelledRuns:
-    """Cancel the oldest open runs of an automation that fit, with the runs they wait for; bounded,
-    so to be called until nothing remains.
-    """
-    return await _cancel_fitting(work, actor, runs_of(actor.workspace_id, automation_id), body)
-
-
-async def cancel_in_workspace(work: UnitOfWork, actor: Actor, body: CancelRuns) -> CancelledRuns:
-    """The same for the runs of every automation that the actor may edit; an automation in the trash
-    still has the runs that were open.
-    """
-    runs = workspace_runs(actor, Level.EDIT, in_trash=True)
-    return await _cancel_fitting(work, actor, runs, body)
-
-
-async def _cancel_fitting(
-    work: UnitOfWork, actor: Actor, runs: Select[Any], body: CancelRuns
-) -> CancelledRuns:
-    filters = RunFilter(
-        status=None if body.status is None else RunStatus(body.status),
-        source=body.source,
-        until=body.created_before,
-    )
-    fitting = runs.with_only_columns(automation_run.c.id).where(
-        *filters.conditions(), automation_run.c.status.in_(OPEN_RUN)
-    )
-    oldest = fitting.order_by(automation_run.c.created_at, automation_run.c.id).limit(body.limit)
-    chosen = [row.id for row in await work.rows(oldest)]
-    cancelled = await cancel_runs(work, actor.workspace_id, chosen)
-    remaining = await work.scalar(select(func.count()).select_from(fitting.subquery()))
-    run_ids = sorted(set(chosen).intersection(cancelled))
-    return CancelledRuns(cancelled=len(run_ids), run_ids=run_ids, remaining=remaining)
 
 
 async def _accept(

@@ -4,7 +4,7 @@ Every write is conditional on the states it may leave, so repeating one is harml
 run stays as it is (promises I3, I4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,23 +147,36 @@ async def skip_nodes(
     outcome: str | None = None,
 ) -> None:
     """Record nodes that did not run, given as (node id, scope key, kind)."""
-    if not nodes:
+    await skip_nodes_of(work, workspace_id, {run_id: nodes}, outcome)
+
+
+async def skip_nodes_of(
+    work: UnitOfWork,
+    workspace_id: Id,
+    nodes_by_run: Mapping[Id, Sequence[tuple[str, str, str]]],
+    outcome: str | None = None,
+) -> None:
+    """Record nodes of several runs that did not run, given as in `skip_nodes`."""
+    rows = [(run_id, *node) for run_id, nodes in nodes_by_run.items() for node in nodes]
+    if not rows:
         return
-    rows = [
-        {
-            "run_id": run_id,
-            "node_id": node_id,
-            "scope_key": scope_key,
-            "workspace_id": workspace_id,
-            "node_kind": kind,
-            "status": NodeStatus.SKIPPED,
-            "attempt": 0,
-            "outcome": outcome,
-            "completed_at": work.now,
-        }
-        for node_id, scope_key, kind in nodes
+    names = ("run_id", "node_id", "scope_key", "node_kind")
+    columns = [
+        literal([row[place] for row in rows], ARRAY(node_run.c[name].type))
+        for place, name in enumerate(names)
     ]
-    await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
+    skipped = func.unnest(*columns).table_valued(*names).render_derived("skipped")
+    constants = {
+        "workspace_id": literal(workspace_id, node_run.c.workspace_id.type),
+        "status": literal(NodeStatus.SKIPPED.value, Text),
+        "attempt": literal(0),
+        "outcome": literal(outcome, Text),
+        "completed_at": literal(work.now, Timestamp),
+    }
+    statement = upsert(node_run).from_select(
+        [*names, *constants], select(*skipped.c, *constants.values()).select_from(skipped)
+    )
+    await work.execute(statement.on_conflict_do_nothing())
 
 
 def succeeding(nodes: FromClause, reused: BindParameter[Any] | None = None) -> Update:

@@ -32,6 +32,8 @@ from runtime.timestamps import wire_timestamp
 
 _run = automation_run.c
 _SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
+OPERATION = "operationId"
+"""Names the operation among the options, and in the metadata, of a run that it started."""
 _HEAVY = ("trigger_payload", "output", "options")
 """The columns of a run that may be large. `options` is read with it, but not shown."""
 
@@ -210,6 +212,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
                 admitted_at=run.admitted_at,
             ),
             **({"failureRunId": answered[run.id]} if run.id in answered else {}),
+            **({OPERATION: run.options[OPERATION]} if OPERATION in run.options else {}),
             "waiting": waiting[run.id],
         }
         for run in runs

@@ -1,5 +1,9 @@
 """Running a run again: everything, or what failed and what follows it (decisions D3)."""
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
@@ -13,6 +17,7 @@ from models.automation.automation_runs.plans import (
     reusable,
 )
 from models.automation.automation_runs.queries import detail, load_run
+from models.automation.automation_runs.rows import RetriedRun
 from models.automation.automation_runs.rules import (
     MAX_REPLAYS,
     OPEN_RUN,
@@ -21,7 +26,7 @@ from models.automation.automation_runs.rules import (
     is_test,
 )
 from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun
-from models.automation.automation_runs.tables import AutomationRun, node_run
+from models.automation.automation_runs.tables import node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
@@ -31,12 +36,32 @@ from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 from runtime.errors import RunError
 
+Begin = Literal["failed", "start"]
+
+
+class NotRetriableError(RunError):
+    """The run is open, or nothing of it failed: there is nothing to run again."""
+
+
 OPEN = "The run has not ended. Wait until it has, or retry it with cancelFirst."
 NOTHING = "Nothing of the run failed, so there is nothing to retry. Retry it from the start."
 
 _KEPT = ("simulate", "triggerFailureAutomation", "scope", "scopeKey", "stopAtNodeId")
 _OF_NODES = ("mocks", "pinned", "only")
 """Options that name nodes. Nodes that the version does not have are left out of them."""
+
+RunVersion = tuple[RunnableVersion, Plan]
+NodeEnds = Mapping[str, Reused]
+"""The ends of the nodes of a run outside loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A retry about to be accepted, and the nodes that it does not repeat: id, scope and kind."""
+
+    version: RunnableVersion
+    request: RunRequest
+    reused: Sequence[tuple[str, str, str]]
 
 
 async def retry(
@@ -50,18 +75,35 @@ async def retry(
     if body.cancel_first:
         await cancel_runs(work, actor.workspace_id, [run_id])
     run = await load_run(work, actor, automation_id, run_id)
+    require_retriable(run, body.from_)
+    version = await _version(work, actor, run, body.version)
+    ends: NodeEnds = {}
+    if body.from_ == "failed":
+        ends = (await node_ends(work, run.workspace_id, [run.id])).get(run.id, {})
+    planned = plan_retry(run, version, body.from_, ends)
+    new_id = (await accept(work, actor, planned.version, planned.request)).run_id
+    await skip_nodes(work, actor.workspace_id, new_id, planned.reused, outcome="reused")
+    return await detail(work, actor, automation_id, new_id)
+
+
+def require_retriable(run: RetriedRun, begin: Begin) -> None:
+    """Raises NotRetriableError."""
     if run.status in OPEN_RUN:
-        raise RunError(OPEN)
-    if body.from_ == "failed" and run.status == RunStatus.SUCCEEDED:
-        raise RunError(NOTHING)
-    version, plan = await _version(work, actor, run, body.version)
+        raise NotRetriableError(OPEN)
+    if begin == "failed" and run.status == RunStatus.SUCCEEDED:
+        raise NotRetriableError(NOTHING)
+
+
+def plan_retry(run: RetriedRun, version: RunVersion, begin: Begin, ends: NodeEnds) -> Retry:
+    """The retry of an ended run on a version, given how its own nodes ended. Raises RunError."""
+    runnable, plan = version
     options = _options(run, plan)
     executed = _executed(plan, run.start_node_id, options)
     reused: list[Reused] = []
-    if run.start_node_id is not None or body.from_ == "failed":
+    if run.start_node_id is not None or begin == "failed":
         options["replays"] = list(run.options.get("replays", ()))
-    if body.from_ == "failed":
-        reused = await _reused(work, run, executed)
+    if begin == "failed":
+        reused = _reused(run, executed, ends)
         options["reused"] = [one.to_json() for one in reused]
         options["replays"] = [str(run.id), *options["replays"]][:MAX_REPLAYS]
     request = RunRequest(
@@ -71,14 +113,35 @@ async def retry(
         start_node_id=run.start_node_id,
         replay_of_run_id=run.id,
     )
-    new_id = (await accept(work, actor, version, request)).run_id
-    await _show_reused(work, actor, new_id, plan, executed, reused)
-    return await detail(work, actor, automation_id, new_id)
+    return Retry(runnable, request, _not_repeated(plan, executed, reused))
 
 
-async def _version(
-    work: UnitOfWork, actor: Actor, run: AutomationRun, which: str
-) -> tuple[RunnableVersion, Plan]:
+async def node_ends(
+    work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
+) -> Mapping[Id, NodeEnds]:
+    """The ends of the nodes of runs outside loops, by run."""
+    rows = await work.rows(
+        select(
+            node_run.c.run_id,
+            node_run.c.node_id,
+            node_run.c.status,
+            node_run.c.outcome,
+            node_run.c.case_key,
+        )
+        .where(
+            node_run.c.workspace_id == workspace_id,
+            node_run.c.run_id.in_(sorted(run_ids)),
+            node_run.c.scope_key == "",
+        )
+        .order_by(node_run.c.run_id, node_run.c.node_id)
+    )
+    facts: dict[Id, dict[str, tuple[str, str | None, str | None]]] = {}
+    for row in rows:
+        facts.setdefault(row.run_id, {})[row.node_id] = (row.status, row.outcome, row.case_key)
+    return {run_id: ended_nodes(nodes) for run_id, nodes in facts.items()}
+
+
+async def _version(work: UnitOfWork, actor: Actor, run: RetriedRun, which: str) -> RunVersion:
     if which == "original":
         return await runnable_versions.frozen(work, actor, run)
     if which == "draft":
@@ -91,7 +154,7 @@ async def _version(
     return version, plan
 
 
-def _options(run: AutomationRun, plan: Plan) -> JsonObject:
+def _options(run: RetriedRun, plan: Plan) -> JsonObject:
     """The options of the earlier run, as far as the plan has the nodes they name."""
     options = {name: run.options[name] for name in _KEPT if name in run.options}
     nodes = plan.nodes_by_id()
@@ -116,36 +179,19 @@ def _executed(plan: Plan, start_node_id: str | None, options: JsonObject) -> Pla
         ) from None
 
 
-async def _reused(work: UnitOfWork, run: AutomationRun, plan: Plan) -> list[Reused]:
-    """The ends that are reused. Raises RunError when nothing is left to run."""
-    rows = await work.rows(
-        select(node_run.c.node_id, node_run.c.status, node_run.c.outcome, node_run.c.case_key)
-        .where(
-            node_run.c.workspace_id == run.workspace_id,
-            node_run.c.run_id == run.id,
-            node_run.c.scope_key == "",
-        )
-        .order_by(node_run.c.node_id)
-    )
-    ended = {one.node_id: one for one in read_reused(run.options)}
-    ended |= ended_nodes({row.node_id: (row.status, row.outcome, row.case_key) for row in rows})
+def _reused(run: RetriedRun, plan: Plan, ends: NodeEnds) -> list[Reused]:
+    """The ends that are reused. Raises NotRetriableError when nothing is left to run."""
+    ended = {one.node_id: one for one in read_reused(run.options)} | dict(ends)
     known = plan.nodes_by_id()
     reused = reusable(plan, {key: end for key, end in ended.items() if key in known})
     if reused is None:
-        raise RunError(NOTHING)
+        raise NotRetriableError(NOTHING)
     return reused
 
 
-async def _show_reused(  # the parts of a retry
-    work: UnitOfWork,
-    actor: Actor,
-    run_id: Id,
-    plan: Plan,
-    executed: Plan,
-    reused: list[Reused],
-) -> None:
-    """Write the nodes that the run does not repeat as skipped and reused."""
+def _not_repeated(
+    plan: Plan, executed: Plan, reused: Sequence[Reused]
+) -> list[tuple[str, str, str]]:
     standing = {one.node_id for one in reused}
     repeated = executed.nodes_by_id().keys() - standing
-    nodes = [(node.id, "", node.kind) for node in plan.nodes if node.id not in repeated]
-    await skip_nodes(work, actor.workspace_id, run_id, nodes, outcome="reused")
+    return [(node.id, "", node.kind) for node in plan.nodes if node.id not in repeated]

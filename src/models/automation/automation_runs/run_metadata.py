@@ -20,6 +20,7 @@ RunMetadata = Annotated[
             "temporalWorkflowId chain waiting",
             temporalWorkflowId=TEXT,
             failureRunId=ID,
+            operationId=ID,
             parentRunId=ID,
             chain=listed(ID),
             concurrencyKey=TEXT,

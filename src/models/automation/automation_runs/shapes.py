@@ -8,7 +8,6 @@ from models.automation.automation_runs.rules import NodeStatus, RunSource, RunSt
 from models.automation.automation_runs.run_metadata import NodeRunMetadata, RunMetadata
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
-from models.core.moments import InputMoment
 
 
 class RunNow(Input):
@@ -192,22 +191,3 @@ class RetryRun(Input):
     from_: Annotated[Literal["failed", "start"], Field(alias="from")] = "failed"
     version: Literal["original", "published", "draft"] = "original"
     cancel_first: bool = False
-
-
-class CancelRuns(Input):
-    """Body of the bulk cancel: which open runs, the oldest first, and how many at most."""
-
-    model_config = example({"status": "waiting", "source": "schedule", "limit": 100})
-
-    status: Literal["queued", "running", "waiting"] | None = None
-    source: RunSource | None = None
-    created_before: InputMoment | None = None
-    limit: Annotated[int, Field(ge=1, le=500)] = 500
-
-
-class CancelledRuns(Shape):
-    """The result of a bulk cancel; `remaining` open runs fit it still."""
-
-    cancelled: int
-    run_ids: list[Id]
-    remaining: int

@@ -41,7 +41,12 @@ class StartedVersion(Protocol):
 
 
 def start_intent(
-    workspace_id: Id, run_id: Id, version: StartedVersion, source: RunSource
+    workspace_id: Id,
+    run_id: Id,
+    version: StartedVersion,
+    source: RunSource,
+    *,
+    in_bulk: bool = False,
 ) -> outbox.IntentArguments:
     """The intent that starts a run of a version."""
     return {
@@ -49,17 +54,19 @@ def start_intent(
         "family": Family.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
-        "request": start_request(version, source),
+        "request": start_request(version, source, in_bulk=in_bulk),
     }
 
 
-def start_request(version: StartedVersion, source: RunSource) -> outbox.StartRequest:
+def start_request(
+    version: StartedVersion, source: RunSource, *, in_bulk: bool = False
+) -> outbox.StartRequest:
     """The facts of a run that Temporal gets at its start, and operators see."""
     return {
         "summary": summary(version.label, version.version, source),
         "resourceId": str(version.automation_id),
         "source": source,
-        "weight": outbox.AWAITED if source in _AWAITED else 1,
+        "weight": outbox.AWAITED if source in _AWAITED and not in_bulk else 1,
     }
 
 

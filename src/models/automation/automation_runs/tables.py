@@ -77,6 +77,11 @@ class AutomationRun(SQLModel, table=True):
             "parent_run_id",
             postgresql_where=text("parent_run_id IS NOT NULL"),
         ),
+        Index(
+            "ix_automation_run_replay_of_run_id",
+            "replay_of_run_id",
+            postgresql_where=text("replay_of_run_id IS NOT NULL"),
+        ),
     )
 
     id: Id = Field(primary_key=True)

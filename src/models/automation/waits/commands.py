@@ -102,7 +102,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
     The event is kept for the runs that are open now: one of their nodes may begin to wait for it
     later.
     """
-    _check_size(body.data)
+    check_size(body.data)
     await store.lock_event_key(work, actor.workspace_id, body.event_key)
     response = Response(
         user_id=None if actor.person is None else str(actor.person),
@@ -129,7 +129,7 @@ async def _respond(
     actor: Actor | None = None,
 ) -> int:
     """Apply a response to a node of a run whose lock is held. Returns how many nodes go on."""
-    _check_size(response.data or {})
+    check_size(response.data or {})
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
     wait = await store.lock_wait(work, key)
     if wait is not None and any(response.repeats(one) for one in store.read_responses(wait)):
@@ -219,9 +219,10 @@ def _only(run: AutomationRunDetail, node_id: str, scope_key: str) -> AutomationR
     return run.model_copy(update={**hidden, "node_runs": own})
 
 
-def _check_size(data: JsonObject) -> None:
+def check_size(data: JsonObject, path: str = "data") -> None:
+    """Raises ValidationError for data that is too large to be the output of a node."""
     if len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")) > DATA_LIMIT:
-        raise ValidationError.at("data", f"It is larger than {DATA_LIMIT // 1024} KiB.")
+        raise ValidationError.at(path, f"It is larger than {DATA_LIMIT // 1024} KiB.")
 
 
 async def _store(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:

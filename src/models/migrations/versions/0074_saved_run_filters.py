@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 revision = '0074'
-down_revision = '0073'
+down_revision = "0073"
 branch_labels = None
 depends_on = None
 

@@ -38,6 +38,8 @@ LEFT_OUT: Mapping[str, str] = {
     "notification": _HISTORY,
     "record_change": _HISTORY,
     "request_log": _HISTORY,
+    "run_operation": _HISTORY,
+    "run_operation_result": _HISTORY,
     "usage_total": _HISTORY,
     "ended_run": _HISTORY,
     "failure_statistic": _HISTORY,

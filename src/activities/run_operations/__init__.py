@@ -1,0 +1,1 @@
+"""The transactions of operations over runs."""

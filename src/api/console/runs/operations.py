@@ -1,0 +1,170 @@
+"""Operations over many runs: previewed, begun, followed, paused, taken back."""
+
+import json
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from api.console.forms import done, paged
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.runs.operation_forms import operation_of, selected, values_of
+from api.console.runs.routes import RUNS
+from api.console.shell import shell_of
+from api.console.words import curl, queried
+from api.console.workspace.entered import Entered, Fields, attempt
+from api.kernel.routing import ApiRequest, Cursor, Router
+from api.routers.automation.run_operations import READ, WRITE
+from models.automation.run_operations import commands, previews, queries
+from models.automation.run_operations.rules import OPEN_OPERATION, OperationStatus, RunOutcome
+from models.automation.run_operations.shapes import RunOperationPreview, UndoRunOperation
+from models.core.base import Id
+from runtime.errors import ConflictError, PlatformError
+
+router = Router(tags=["console"], refuse=refuse)
+
+_OPERATIONS = f"{RUNS}/operations"
+_OPERATION = f"{_OPERATIONS}/{{runOperationId}}"
+_PAGE = 50
+_COUNTED, _EXAMINED = 20_000, 2_000
+"""Runs that the page counts and looks at: fewer than the operation, so that it is quick."""
+_SHOW = replace(WRITE, idempotent=False, heavy=True)
+
+
+@router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW), documented=False)
+async def preview_operation_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Look at what an operation would do, and choose how."""
+    return await _form(request, body, None)
+
+
+@router.post(_OPERATIONS, access=paged(WRITE), documented=False)
+async def begin_operation(request: ApiRequest, body: Fields) -> Response:
+    """Begin an operation, and lead to where it is followed."""
+
+    async def accept() -> None:
+        operation = operation_of(body, request.work.now)
+        await commands.accept_operation(request.work, request.actor, request.new_id, operation)
+
+    outcome = await attempt(request, accept)
+    if isinstance(outcome, PlatformError):
+        return await _form(request, body, outcome)
+    return see_other(_path(request, request.new_id))
+
+
+async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None) -> Response:
+    """The runs that a form means, what would happen to them, and what can be chosen."""
+    now = request.work.now
+    runs, values = selected(body, now), values_of(body, now)
+
+    async def preview() -> RunOperationPreview:
+        operation = operation_of(body, now)
+        return await previews.preview(
+            request.work, request.actor, operation, counted=_COUNTED, examined=_EXAMINED
+        )
+
+    outcome = await attempt(request, preview)
+    if isinstance(outcome, PlatformError):
+        refusal = refusal or outcome
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/run-operations"
+    answer = page(
+        request,
+        "operation_form.html",
+        shell,
+        action=values["action"],
+        runs=runs,
+        preview=None if isinstance(outcome, PlatformError) else outcome,
+        entered=Entered(body.texts, refusal),
+        call=curl(shell.base, "POST", path, json.dumps(values, ensure_ascii=False)),
+    )
+    if refusal is not None:
+        answer.status_code = refusal.status
+    return answer
+
+
+@router.get(_OPERATIONS, access=paged(READ), documented=False)
+async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the operations over runs of a workspace."""
+    turn = request.page("console run operations", _PAGE, cursor)
+    listed = await queries.list_operations(request.work, request.actor, turn)
+    shell = await shell_of(request)
+    path = queried(f"/v1/workspaces/{request.workspace_id}/run-operations", limit=_PAGE)
+    return page(
+        request,
+        "operations.html",
+        shell,
+        listed=listed,
+        cursor=cursor,
+        going=any(one.status in OPEN_OPERATION for one in listed.run_operations),
+        call=curl(shell.base, "GET", path),
+    )
+
+
+@router.get(_OPERATION, access=paged(READ), documented=False)
+async def get_operation(
+    request: ApiRequest, cursor: Cursor = None, outcome: RunOutcome | None = None
+) -> Response:
+    """Follow an operation, and see what became of each run."""
+    operation_id = request.ids["runOperationId"]
+    operation = await queries.operation_detail(request.work, request.actor, operation_id)
+    turn = request.page("console results", _PAGE, cursor, operation_id, outcome)
+    results = await queries.list_results(request.work, request.actor, operation_id, turn, outcome)
+    shell = await shell_of(request)
+    path = f"/v1/workspaces/{request.workspace_id}/run-operations/{operation_id}"
+    return page(
+        request,
+        "operation.html",
+        shell,
+        operation=operation,
+        results=results,
+        labels=await queries.automation_labels(
+            request.work, request.actor, [one.run_id for one in results.results]
+        ),
+        cursor=cursor,
+        outcome=outcome,
+        outcomes=list(RunOutcome),
+        going=operation.status in OPEN_OPERATION,
+        paused=operation.status is OperationStatus.PAUSED,
+        calls={
+            "Get it": curl(shell.base, "GET", path),
+            "Its results": curl(shell.base, "GET", queried(f"{path}/results", outcome=outcome)),
+        },
+    )
+
+
+@router.post(f"{_OPERATION}/pause", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def pause_operation(request: ApiRequest) -> Response:
+    """Pause an operation."""
+    await commands.pause_operation(request.work, request.actor, request.ids["runOperationId"])
+    return done(request, "The operation is paused.", _own_path(request))
+
+
+@router.post(f"{_OPERATION}/resume", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def resume_operation(request: ApiRequest) -> Response:
+    """Let a paused operation go on."""
+    await commands.resume_operation(request.work, request.actor, request.ids["runOperationId"])
+    return done(request, "The operation goes on.", _own_path(request))
+
+
+@router.post(f"{_OPERATION}/cancel", access=paged(WRITE), documented=False)
+async def cancel_operation(request: ApiRequest) -> Response:
+    """Cancel an operation; what it has done stays."""
+    await commands.cancel_operation(request.work, request.actor, request.ids["runOperationId"])
+    return done(request, "The operation is cancelled.", _own_path(request))
+
+
+@router.post(f"{_OPERATION}/undo", access=paged(WRITE), errors=[ConflictError], documented=False)
+async def undo_operation(request: ApiRequest) -> Response:
+    """Take an operation back by another one, and lead to that."""
+    operation_id, new_id = request.ids["runOperationId"], request.new_id
+    body = UndoRunOperation()
+    await commands.undo_operation(request.work, request.actor, operation_id, new_id, body)
+    return see_other(_path(request, new_id))
+
+
+def _own_path(request: ApiRequest) -> str:
+    return _path(request, request.ids["runOperationId"])
+
+
+def _path(request: ApiRequest, operation_id: Id) -> str:
+    return f"/workspaces/{request.workspace_id}/runs/operations/{operation_id}"

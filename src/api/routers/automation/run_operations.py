@@ -1,0 +1,136 @@
+"""Operations over many runs: preview, create, follow, pause, resume, cancel, undo."""
+
+from dataclasses import replace
+
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from models.automation.run_operations import commands, previews, queries
+from models.automation.run_operations.rules import RunOutcome
+from models.automation.run_operations.shapes import (
+    CreateRunOperation,
+    PreviewRunOperation,
+    RunOperationList,
+    RunOperationPreview,
+    RunOperationShape,
+    RunResultList,
+    UndoRunOperation,
+)
+from models.core.access.rules import Level, Scope
+from models.core.base import Id
+from runtime.errors import ConflictError
+
+router = Router(tags=["automation runs"])
+
+OPERATIONS = "/v1/workspaces/{workspaceId}/run-operations"
+OPERATION = f"{OPERATIONS}/{{runOperationId}}"
+READ = Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)
+WRITE = Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True)
+
+
+@router.post(
+    f"{OPERATIONS}/preview", access=replace(WRITE, idempotent=False, heavy=True), batch=True
+)
+async def preview_run_operation(
+    request: ApiRequest, body: PreviewRunOperation
+) -> Data[RunOperationPreview]:
+    """Preview an operation over runs: the runs it would select now, and what it would repeat.
+
+    Nothing is changed. Runs that the caller may not act on are not counted. `repeats` names the
+    nodes whose effects outside the platform succeeded and would happen again.
+    """
+    return Data(await previews.preview(request.work, request.actor, body))
+
+
+@router.post(OPERATIONS, access=WRITE, status_code=202, batch=True)
+async def create_run_operation(
+    request: ApiRequest, body: CreateRunOperation
+) -> Data[RunOperationShape]:
+    """Cancel, retry or resume many runs.
+
+    The runs are named by a filter, as it finds them now, or by up to 100,000 ids. A filter selects
+    the runs that the action applies to: open ones to cancel, ended ones to retry, running and
+    waiting ones to resume. Each is treated at most once, the oldest first, with the
+    rights that the caller has then. `GET …/run-operations/{runOperationId}` shows how it goes on.
+    """
+    await commands.accept_operation(request.work, request.actor, request.new_id, body)
+    return await _shown(request, request.new_id)
+
+
+@router.get(OPERATIONS, access=READ)
+async def list_run_operations(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[RunOperationList]:
+    """List operations over runs, newest first: the caller's own, or all for owners and
+    administrators.
+    """
+    page = request.page("run_operations", limit, cursor)
+    return Data(await queries.list_operations(request.work, request.actor, page))
+
+
+@router.get(OPERATION, access=READ)
+async def get_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+    """Get an operation over runs, with its progress."""
+    return await _shown(request, request.ids["runOperationId"])
+
+
+@router.get(f"{OPERATION}/results", access=READ)
+async def list_run_operation_results(
+    request: ApiRequest,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    outcome: RunOutcome | None = None,
+) -> Data[RunResultList]:
+    """List the runs of an operation in the order in which they are treated.
+
+    A run without an outcome has not been treated yet. `reason` says why one was skipped or failed.
+    """
+    operation_id = request.ids["runOperationId"]
+    page = request.page("run_operation_results", limit, cursor, operation_id, outcome)
+    return Data(
+        await queries.list_results(request.work, request.actor, operation_id, page, outcome)
+    )
+
+
+@router.post(f"{OPERATION}/pause", access=WRITE, errors=[ConflictError])
+async def pause_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+    """Pause an operation over runs after the runs that it treats now."""
+    operation_id = request.ids["runOperationId"]
+    await commands.pause_operation(request.work, request.actor, operation_id)
+    return await _shown(request, operation_id)
+
+
+@router.post(f"{OPERATION}/resume", access=WRITE, errors=[ConflictError])
+async def resume_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+    """Resume a paused operation over runs from where it stopped."""
+    operation_id = request.ids["runOperationId"]
+    await commands.resume_operation(request.work, request.actor, operation_id)
+    return await _shown(request, operation_id)
+
+
+@router.post(f"{OPERATION}/cancel", access=WRITE)
+async def cancel_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
+    """Cancel an operation over runs; a finished one stays as it is.
+
+    What it has done stays; undo takes that back.
+    """
+    operation_id = request.ids["runOperationId"]
+    await commands.cancel_operation(request.work, request.actor, operation_id)
+    return await _shown(request, operation_id)
+
+
+@router.post(f"{OPERATION}/undo", access=WRITE, status_code=202, errors=[ConflictError])
+async def undo_run_operation(
+    request: ApiRequest, body: UndoRunOperation
+) -> Data[RunOperationShape]:
+    """Take an ended operation over runs back by another one, which is answered.
+
+    The runs that a retry started are cancelled while they are open; the effects that they had
+    stay. The runs that were cancelled are retried from where they stopped, as new runs. What runs
+    were resumed with stays sent.
+    """
+    operation_id, new_id = request.ids["runOperationId"], request.new_id
+    await commands.undo_operation(request.work, request.actor, operation_id, new_id, body)
+    return await _shown(request, new_id)
+
+
+async def _shown(request: ApiRequest, operation_id: Id) -> Data[RunOperationShape]:
+    return Data(await queries.operation_detail(request.work, request.actor, operation_id))

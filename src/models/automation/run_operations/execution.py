@@ -1,0 +1,183 @@
+"""The execution of an operation, one transaction after the other.
+
+First the selection is written down, then the runs are treated in its order. Each transaction holds
+the operation, treats some runs and writes their outcomes, so that what is repeated finds it done.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic_core import to_json
+from sqlalchemy import Integer, Text, Uuid, bindparam, cast, column, func, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.automation.run_operations.lifecycle import RUN_OPERATIONS
+from models.automation.run_operations.rows import OperationRow
+from models.automation.run_operations.rules import (
+    MAX_WAITING_STARTS,
+    ROOM_PAUSE,
+    OperationAction,
+    OperationStatus,
+    RunOutcome,
+    chunk_of,
+)
+from models.automation.run_operations.selection import select_more
+from models.automation.run_operations.tables import run_operation_result
+from models.automation.run_operations.treatment import Treated, treat
+from models.core.access.rules import Actor, Principal, PrincipalType, Scope
+from models.core.lifecycle import commands as lifecycle
+from models.people.members.queries import role_of
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError
+from runtime.families import Family
+
+LEFT = "Whoever asked for this may not act on automations any more."
+
+_result = run_operation_result.c
+_ROWS = (
+    func.jsonb_to_recordset(cast(bindparam("outcomes", type_=Text), JSONB))
+    .table_valued(
+        column("position", Integer),
+        column("outcome", Text),
+        column("reason", Text),
+        column("new_run_id", Uuid),
+    )
+    .render_derived(name="treated", with_types=True)
+)
+_OUTCOMES = (
+    update(run_operation_result)
+    .where(
+        _result.operation_id == bindparam("operation", type_=Uuid),
+        _result.position == _ROWS.c.position,
+    )
+    .values(outcome=_ROWS.c.outcome, reason=_ROWS.c.reason, new_run_id=_ROWS.c.new_run_id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The state after a transaction: over, or to go on after a pause in seconds."""
+
+    over: bool = False
+    pause: float = 0
+
+
+async def advance(work: UnitOfWork, operation: OperationRow) -> Advance:
+    """Do the next part of an operation whose row is held.
+
+    Raises DeniedError when whoever asked for it may not act on automations any more.
+    """
+    actor = await actor_of(work, operation)
+    if operation.status == OperationStatus.QUEUED:
+        await lifecycle.move(
+            work,
+            RUN_OPERATIONS,
+            operation.id,
+            OperationStatus.RUNNING,
+            started_at=operation.started_at or work.now,
+        )
+    if operation.total is None:
+        await _select(work, actor, operation)
+        return Advance()
+    if operation.treated < operation.total:
+        pause = await _wait(work, operation)
+        if pause > 0:
+            return Advance(pause=pause)
+        treated = await treat_next(work, actor, operation, chunk_of(operation.rate))
+        if operation.treated + len(treated) < operation.total:
+            return Advance()
+    await lifecycle.finish(work, RUN_OPERATIONS, [operation.id], OperationStatus.SUCCEEDED)
+    return Advance(over=True)
+
+
+async def actor_of(work: UnitOfWork, operation: OperationRow) -> Actor:
+    """The asker of an operation, with the rights they have now. Raises DeniedError."""
+    role = await role_of(work, operation.workspace_id, operation.actor_user_id)
+    principal = Principal(
+        type=PrincipalType.SYSTEM, id=operation.id, user_id=operation.actor_user_id
+    )
+    scopes = frozenset() if role is None else principal.usable_scopes(role)
+    if role is None or Scope.AUTOMATIONS_WRITE not in scopes:
+        raise DeniedError(LEFT)
+    return Actor(principal=principal, workspace_id=operation.workspace_id, role=role, scopes=scopes)
+
+
+async def _select(work: UnitOfWork, actor: Actor, operation: OperationRow) -> None:
+    count, selection, last = await select_more(work, actor, operation)
+    selected = operation.selected + count
+    await lifecycle.record_progress(
+        work,
+        RUN_OPERATIONS,
+        operation.id,
+        selected=selected,
+        selection=selection,
+        total=selected if last else None,
+    )
+
+
+async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
+    """Seconds until the next runs may be treated, by the rate and by the room for starts."""
+    if operation.paced_until is not None and operation.paced_until > work.now:
+        return (operation.paced_until - work.now).total_seconds()
+    if operation.action == OperationAction.RETRY:
+        waiting = await outbox.waiting_starts(
+            work, operation.workspace_id, Family.AUTOMATION_RUN, MAX_WAITING_STARTS
+        )
+        return ROOM_PAUSE if waiting >= MAX_WAITING_STARTS else 0
+    return 0
+
+
+async def treat_next(
+    work: UnitOfWork, actor: Actor, operation: OperationRow, count: int
+) -> Sequence[Treated]:
+    """Treat the next runs of an operation, and write their outcomes."""
+    rows = await work.rows(
+        select(_result.run_id)
+        .where(
+            _result.operation_id == operation.id,
+            _result.position > operation.treated,
+            _result.position <= operation.treated + count,
+        )
+        .order_by(_result.position)
+    )
+    treated = await treat(work, actor, operation, [row.run_id for row in rows])
+    await _write(work, operation, treated)
+    return treated
+
+
+async def _write(work: UnitOfWork, operation: OperationRow, treated: Sequence[Treated]) -> None:
+    outcomes = [
+        {
+            "position": position,
+            "outcome": result.outcome,
+            "reason": result.reason,
+            "new_run_id": result.new_run_id,
+        }
+        for position, result in enumerate(treated, start=operation.treated + 1)
+    ]
+    await work.execute(
+        _OUTCOMES, {"operation": operation.id, "outcomes": to_json(outcomes).decode()}
+    )
+    counts = Counter(result.outcome for result in treated)
+    await lifecycle.record_progress(
+        work,
+        RUN_OPERATIONS,
+        operation.id,
+        treated=operation.treated + len(treated),
+        succeeded=operation.succeeded + counts[RunOutcome.SUCCEEDED],
+        skipped=operation.skipped + counts[RunOutcome.SKIPPED],
+        failed=operation.failed + counts[RunOutcome.FAILED],
+        # Where there was nothing to do, nothing has to wait.
+        paced_until=_next_moment(work, operation, counts[RunOutcome.SUCCEEDED]),
+    )
+
+
+def _next_moment(work: UnitOfWork, operation: OperationRow, count: int) -> datetime | None:
+    """The moment from which on the rate allows more runs."""
+    if operation.rate is None:
+        return None
+    begin = max(work.now, operation.paced_until or work.now)
+    return begin + timedelta(seconds=count / operation.rate)

@@ -1,0 +1,146 @@
+"""The runs of an operation, written down before the first of them is treated."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Select,
+    Uuid,
+    func,
+    insert,
+    literal,
+    select,
+    tuple_,
+)
+
+from models.automation.automation_runs.joins import RUN
+from models.automation.automation_runs.queries import workspace_runs
+from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automation_runs.run_queries import WorkspaceRunQuery
+from models.automation.run_operations.rows import OperationRow
+from models.automation.run_operations.rules import (
+    MAX_RUNS,
+    SELECTED_AT_ONCE,
+    OperationAction,
+    RunOutcome,
+    fitting,
+)
+from models.automation.run_operations.tables import run_operation_result
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, JsonObject
+from models.core.pagination import native, plain
+from runtime.database import UnitOfWork
+
+_result = run_operation_result.c
+_COLUMNS = ["operation_id", "workspace_id", "position", "run_id"]
+OLDEST_FIRST = (RUN.created_at, RUN.id)
+
+
+def in_reach(actor: Actor, action: str) -> Select[Any]:
+    """The runs that an actor may act on.
+
+    Runs in the trash can be cancelled by owners and administrators, and nothing else.
+    """
+    return workspace_runs(actor, Level.EDIT, in_trash=action == OperationAction.CANCEL)
+
+
+def frozen(query: WorkspaceRunQuery, now: datetime) -> WorkspaceRunQuery:
+    """The filter as it is at a moment: what is accepted later is not selected, however long the
+    selection takes.
+    """
+    until = now + timedelta(milliseconds=1)
+    times = {
+        "period": None,
+        "since": query.filter(now).since,
+        "until": until if query.until is None else min(until, query.until),
+    }
+    return query.model_copy(update=times)
+
+
+def candidates(runs: Select[Any], query: WorkspaceRunQuery, filters: RunFilter) -> Select[Any]:
+    """The runs of a filter as far as indexes answer it."""
+    of_one = () if query.automation_id is None else (RUN.automation_id == query.automation_id,)
+    return runs.where(*filters.conditions(), *of_one)
+
+
+async def select_ids(work: UnitOfWork, operation: OperationRow, run_ids: Sequence[Id]) -> int:
+    """Write down runs that were named by their ids, each once; how many they are."""
+    unique = list(dict.fromkeys(run_ids))
+    listed = func.unnest(literal(unique, ARRAY(Uuid)))
+    named = listed.table_valued("id", with_ordinality="place").render_derived("named")
+    return await _write(work, select(*_of(operation), named.c.place, named.c.id))
+
+
+async def select_more(
+    work: UnitOfWork, actor: Actor, operation: OperationRow
+) -> tuple[int, JsonObject, bool]:
+    """Write down the next runs of a filter, or of the operation that this one takes back.
+
+    Gives how many they are, the selection that goes on behind them, and whether they are the last.
+    """
+    if operation.undoes_id is not None:
+        return await _select_undone(work, operation, operation.undoes_id)
+    selection = dict(operation.selection)
+    query = WorkspaceRunQuery.model_validate(selection["filter"], strict=False)
+    filters = query.filter(work.now)
+    runs = candidates(in_reach(actor, operation.action), query, filters)
+    runs = runs.where(RUN.status.in_(fitting(operation.action, operation.parameters)))
+    if "after" in selection:
+        runs = runs.where(tuple_(*OLDEST_FIRST) > tuple_(*map(native, selection["after"])))
+    last = await _last_candidate(work, runs)
+    if last is None:
+        return 0, selection, True
+    # What no index answers is looked for among these alone: a look through all would take long.
+    part = runs.where(tuple_(*OLDEST_FIRST) <= tuple_(*last), *filters.searches(RUN))
+    most = MAX_RUNS - operation.selected
+    page = part.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(most).subquery()
+    turn = func.row_number().over(order_by=(page.c.created_at, page.c.id))
+    count = await _write(work, select(*_of(operation), turn + operation.selected, page.c.id))
+    selection["after"] = [plain(value) for value in last]
+    return count, selection, count == most
+
+
+async def _last_candidate(work: UnitOfWork, runs: Select[Any]) -> Sequence[Any] | None:
+    """The place in the order of the last run of the next part; None when no run is left."""
+    part = runs.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(SELECTED_AT_ONCE)
+    places = part.subquery()
+    order = (places.c.created_at.desc(), places.c.id.desc())
+    return await work.first(select(*places.c).order_by(*order).limit(1))
+
+
+async def _select_undone(
+    work: UnitOfWork, operation: OperationRow, undone_id: Id
+) -> tuple[int, JsonObject, bool]:
+    """Write down what another operation did: the runs it cancelled, or those it started."""
+    theirs = _result.new_run_id if operation.action == OperationAction.CANCEL else _result.run_id
+    page = (
+        select(_result.position, theirs.label("run_id"))
+        .where(
+            _result.workspace_id == operation.workspace_id,
+            _result.operation_id == undone_id,
+            _result.outcome == RunOutcome.SUCCEEDED,
+            _result.position > operation.selection.get("position", 0),
+        )
+        .order_by(_result.position)
+        .limit(SELECTED_AT_ONCE)
+        .subquery()
+    )
+    turn = func.row_number().over(order_by=page.c.position)
+    last = await work.scalar(select(func.max(page.c.position)))
+    count = await _write(work, select(*_of(operation), turn + operation.selected, page.c.run_id))
+    return count, {"position": last}, count < SELECTED_AT_ONCE
+
+
+async def _write(work: UnitOfWork, rows: Select[Any]) -> int:
+    statement = insert(run_operation_result).from_select(_COLUMNS, rows)
+    return (await work.execute(statement.execution_options(preserve_rowcount=True))).rowcount
+
+
+def _of(operation: OperationRow) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    return (
+        literal(operation.id, Uuid).label("operation_id"),
+        literal(operation.workspace_id, Uuid).label("workspace_id"),
+    )

@@ -1,0 +1,101 @@
+"""Tables of operations over runs, and of the runs that each was to treat."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.automation.run_operations.rules import (
+    OPEN_OPERATION,
+    OperationAction,
+    OperationStatus,
+    RunOutcome,
+)
+from models.core.base import Id
+from runtime.schema import Timestamp, listed, one_of, table_of
+
+_IS_OPEN = text(f"status IN ({listed(OPEN_OPERATION)})")
+
+
+class RunOperation(SQLModel, table=True):
+    """One operation over runs of a workspace.
+
+    `selection` is the filter or the source of its runs, `parameters` what is done to each. Runs
+    are written down as results first; `total` is null until all are. Those up to the position
+    `treated` have an outcome. `execution` counts the times it went on after a pause.
+    """
+
+    __tablename__ = "run_operation"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("action", OperationAction),
+        one_of("status", OperationStatus),
+        Index("ix_run_operation_open", "id", postgresql_where=_IS_OPEN),
+        Index("ix_run_operation_open_workspace_id", "workspace_id", postgresql_where=_IS_OPEN),
+        Index(
+            "ix_run_operation_dispatched",
+            "workspace_id",
+            postgresql_where=text(
+                f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_OPERATION)})"
+            ),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    actor_user_id: Id
+    action: str
+    status: str
+    selection: dict[str, Any] = Field(sa_type=JSONB)
+    parameters: dict[str, Any] = Field(sa_type=JSONB)
+    rate: float | None = None
+    undoes_id: Id | None = None
+    execution: int
+    selected: int
+    total: int | None = None
+    treated: int
+    succeeded: int
+    skipped: int
+    failed: int
+    paced_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    error: str | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class RunOperationResult(SQLModel, table=True):
+    """One run of an operation, in the order in which they are treated; without outcome until then.
+
+    `run_id` refers to nothing: a client may name any id, and runs are purged on their own.
+    """
+
+    __tablename__ = "run_operation_result"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "operation_id"], ["run_operation.workspace_id", "run_operation.id"]
+        ),
+        UniqueConstraint("operation_id", "run_id"),
+        one_of("outcome", RunOutcome),
+        Index(
+            "ix_run_operation_result_outcome",
+            *("operation_id", "outcome", "position"),
+            postgresql_where=text("outcome IN ('skipped', 'failed')"),
+        ),
+    )
+
+    operation_id: Id = Field(primary_key=True)
+    position: int = Field(primary_key=True)
+    workspace_id: Id
+    run_id: Id
+    outcome: str | None = None
+    reason: str | None = None
+    new_run_id: Id | None = None
+
+
+run_operation = table_of(RunOperation)
+run_operation_result = table_of(RunOperationResult)

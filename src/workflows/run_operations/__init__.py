@@ -1,0 +1,1 @@
+"""The workflow of operations over runs."""
