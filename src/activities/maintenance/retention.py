@@ -110,15 +110,7 @@ class RetentionActivities:
                     or await purge_changes(work, before)
                 )
             case Expired.RUNS:
-                before = work.now - self._periods.runs
-                return (
-                    await purge_runs(work, before)
-                    or await purge_sums(work)
-                    or await purge_operations(work, before)
-                    or await purge_action_runs(work, before)
-                    or await purge_data_source_runs(work, before)
-                    or await purge_units(work, before)
-                )
+                return await _purge_runs(work, work.now - self._periods.runs)
             case _:
                 raise AssertionError(what)
 
@@ -131,3 +123,15 @@ class RetentionActivities:
         """Remove objects that belong to no file; how many. Safe to repeat."""
         async with heartbeats():
             return await sweep_orphans(self._database, self._store, utc_now())
+
+
+async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
+    """Remove what ended before a moment, and the sums that are past their own time."""
+    return (
+        await purge_runs(work, before)
+        or await purge_sums(work)
+        or await purge_operations(work, before)
+        or await purge_action_runs(work, before)
+        or await purge_data_source_runs(work, before)
+        or await purge_units(work, before)
+    )

@@ -90,7 +90,7 @@ async def select_more(
     runs = runs.where(RUN.status.in_(fitting(operation.action, operation.parameters)))
     if "after" in selection:
         runs = runs.where(tuple_(*OLDEST_FIRST) > tuple_(*map(native, selection["after"])))
-    last = await _last_candidate(work, runs)
+    last, size = await _last_candidate(work, runs)
     if last is None:
         return 0, selection, True
     # What no index answers is looked for among these alone: a look through all would take long.
@@ -100,15 +100,17 @@ async def select_more(
     turn = func.row_number().over(order_by=(page.c.created_at, page.c.id))
     count = await _write(work, select(*_of(operation), turn + operation.selected, page.c.id))
     selection["after"] = [plain(value) for value in last]
-    return count, selection, count == most
+    return count, selection, count == most or size < SELECTED_AT_ONCE
 
 
-async def _last_candidate(work: UnitOfWork, runs: Select[Any]) -> Sequence[Any] | None:
-    """The place in the order of the last run of the next part; None when no run is left."""
+async def _last_candidate(work: UnitOfWork, runs: Select[Any]) -> tuple[Sequence[Any] | None, int]:
+    """The place in the order of the last run of the next part, if it has any, and its size."""
     part = runs.with_only_columns(*OLDEST_FIRST).order_by(*OLDEST_FIRST).limit(SELECTED_AT_ONCE)
     places = part.subquery()
     order = (places.c.created_at.desc(), places.c.id.desc())
-    return await work.first(select(*places.c).order_by(*order).limit(1))
+    size = func.count().over().label("size")
+    row = await work.first(select(*places.c, size).order_by(*order).limit(1))
+    return (None, 0) if row is None else ((row.created_at, row.id), row.size)
 
 
 async def _select_undone(
