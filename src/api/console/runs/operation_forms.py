@@ -54,7 +54,7 @@ def selected(fields: Fields, now: datetime) -> Selected:
         case "all":
             return Selected((), _filters(fields, now))
         case "page":
-            run_ids = fields.checked("shown")
+            run_ids = fields.texts.get("shown", "").split()
         case _:
             run_ids = fields.checked("run")
     if not run_ids:
