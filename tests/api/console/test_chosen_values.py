@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import func
 
 from models.core.access.rules import Role
+from models.data.records.queries import search
 from tests.support.client import Client
 from tests.support.files import stored
 from tests.support.items import read
@@ -141,6 +143,26 @@ async def test_titles_are_suggested_as_far_as_they_are_seen(
         ).status_code == 303
     # What an editor does not see is left as it was.
     assert (await get(client, shop["order"]))["relations"]["customers"] == [twins[0]]
+
+
+async def test_a_search_that_takes_long_is_given_up(
+    client: Client, owner: Visitor, shop: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = search.records_titled
+
+    def slowly(*place: Any) -> Any:
+        return named(*place).where(func.pg_sleep(60).is_not(None))
+
+    monkeypatch.setattr(search, "records_titled", slowly)
+    monkeypatch.setattr(search, "SEARCH_MILLISECONDS", 50)
+    choices = f"/databases/{shop['customers']}/records/choices?q=bob"
+    assert "<option" not in (await owner.get(choices)).text
+    fields = {"field.title": "Order", "field.customers": "Bob"}
+    answer = await edited(owner, f"/records/{shop['order']}/edit", **fields)
+    assert (answer.status_code, "type its id" in answer.text) == (400, True)
+    fields["field.customers"] = shop["bob"]
+    assert (await edited(owner, f"/records/{shop['order']}/edit", **fields)).status_code == 303
+    assert (await get(client, shop["order"]))["relations"]["customers"] == [shop["bob"]]
 
 
 async def test_a_cell_of_a_relation_is_written_unless_the_record_changed(

@@ -237,6 +237,11 @@ async def test_a_source_is_previewed_before_it_is_there_and_after(
     path = answer.headers["location"]
     page = await shown(owner, path)
     assert ("Milk" in page, HOSTILE in page, "<code>title</code>" in page) == (True, False, True)
+    # It is no preview of an import, nor the other way round.
+    import_path = path.replace("data-sources", "imports")
+    assert (await owner.get(import_path)).status_code == 404
+    imported = (await sent(owner, space, CSV.encode())).headers["location"]
+    assert (await owner.get(imported.replace("imports", "data-sources"))).status_code == 404
     # What was described is still in the form.
     assert 'value="Prices"' in page
     assert 'value="replace" selected' in page

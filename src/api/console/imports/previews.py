@@ -26,6 +26,7 @@ from models.data.databases.queries import list_databases
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.fields.shapes import CreateField
+from models.messages.jobs.rows import JobRow
 from models.sources.data_source_runs.commands.import_sources import accept_import_preview
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.rules import ImportMode
@@ -33,7 +34,7 @@ from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImp
 from models.sources.data_sources.previews import own_preview, preview_outcome
 from models.sources.data_sources.shapes import DataSourcePreview
 from models.sources.tabular.rules.options import TableFormat
-from runtime.errors import PlatformError, ValidationError
+from runtime.errors import NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id, parse_id
 
 router = Router(tags=["console"], refuse=refuse)
@@ -61,9 +62,10 @@ class Source(Form):
 
 
 class Sheet(Form):
-    """The sheet of a workbook that is to be read."""
+    """The sheet of a workbook that is to be read, and the database that was chosen."""
 
     sheet_name: str
+    database: str | None = None
 
 
 @router.post(_PREVIEWS, access=_READ, batch=True, documented=False)
@@ -84,10 +86,9 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
 @router.post(f"{_PREVIEW}/sheet", access=_START, batch=True, documented=False)
 async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
     """Read another sheet of the same workbook."""
-    job = await own_preview(request.work, request.actor, request.ids["previewId"])
-    draft = job.input["draft"]
+    job = await _own(request)
     fields = {**_source(job.input), "sheetName": body.sheet_name}
-    return await _read(request, fields, draft.get("label", ""), None)
+    return await _read(request, fields, job.input["draft"]["label"], body.database)
 
 
 @router.get(_PREVIEW, access=_LOOK, documented=False)
@@ -102,7 +103,7 @@ async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
     target = parse_id(body.texts.get("database", ""))
 
     async def start() -> Id:
-        job = await own_preview(request.work, request.actor, request.ids["previewId"])
+        job = await _own(request)
         preview = await preview_outcome(request.work, request.actor, job.id, last=True)
         assert preview is not None, "the last look raises while there is nothing"
         fields = await _fields(request, target)
@@ -149,15 +150,23 @@ async def _read(
     """Accept a preview, and lead to it."""
     body = body_of(PreviewImport, fields)
     kept = {name: one for name, one in fields.items() if name not in {"text", "content"}}
-    draft = {"label": label[:200], "source": kept}
+    draft = {"label": label[:200], "import": kept}
     await accept_import_preview(request.work, request.actor, request.new_id, body, draft)
     path = f"/workspaces/{request.workspace_id}/imports/previews/{request.new_id}"
     return see_other(queried(path, database=database))
 
 
+async def _own(request: ApiRequest) -> JobRow:
+    """The preview of the path. Raises NotFoundError, also for that of a data source."""
+    job = await own_preview(request.work, request.actor, request.ids["previewId"])
+    if "import" not in job.input["draft"]:
+        raise NotFoundError("import preview")
+    return job
+
+
 def _source(held: Mapping[str, Any]) -> JsonObject:
     """The source of a preview as a body names it; a text is kept with what was read."""
-    source = {**held["draft"].get("source", {})}
+    source = {**held["draft"]["import"]}
     if "content" in held["config"]:
         source["content"] = held["config"]["content"]
     return source
@@ -174,7 +183,7 @@ async def _fields(request: ApiRequest, database_id: Id | None) -> FieldSpecs | N
 
 async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Response:
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
-    job = await own_preview(work, actor, preview_id)
+    job = await _own(request)
     outcome: Outcome[DataSourcePreview] = await outcome_of(
         preview_outcome(work, actor, preview_id, last=False)
     )
@@ -191,7 +200,7 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
         at=path,
         outcome=outcome,
         entered=entered,
-        label=job.input["draft"].get("label", ""),
+        label=job.input["draft"]["label"],
         lines=lines,
         columns=[line.column.source_path for line in lines[:MOST_SHOWN_COLUMNS]],
         rows=[] if preview is None else preview.rows[:MOST_SHOWN_ROWS],

@@ -1,5 +1,6 @@
 """The page of a form for its makers: made, opened, closed, with what was answered."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from starlette.responses import Response
@@ -15,6 +16,7 @@ from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId, Router
 from api.routers.data.forms import CREATE, FORM, FORMS, READ, WRITE
 from models.content.items.queries import get_item
+from models.core.access.rules import Scope
 from models.core.pagination import MAX_LIMIT
 from models.data.databases.queries import list_databases
 from models.data.fields.queries import database_label, load_schema, seen_databases
@@ -83,7 +85,7 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
         fields=fields,
         state=state_of(form, fields, work.now),
         unasked=[spec for spec in fields.values() if spec.kind in ASKABLE and spec.key not in keys],
-        answers=await queries.latest_answers(work, actor, form.id, _SHOWN_ANSWERS),
+        answers=await _answers(request, form),
         database=await database_label(work, actor.workspace_id, form.database_id)
         if fields
         else None,
@@ -121,6 +123,13 @@ async def change_form_settings(request: ApiRequest, body: Fields) -> Response:
     if isinstance(outcome, PlatformError):
         return await _settings(request, Entered(body.texts, outcome))
     return see_other(queried(_path(request), notice=Notice.SAVED))
+
+
+async def _answers(request: ApiRequest, form: FormDetail) -> Sequence[queries.FormAnswer]:
+    """The newest answers, for who may read records."""
+    if Scope.RECORDS_READ not in request.actor.scopes:
+        return []
+    return await queries.latest_answers(request.work, request.actor, form.id, _SHOWN_ANSWERS)
 
 
 async def known_fields(request: ApiRequest, form: FormDetail) -> FieldSpecs:

@@ -20,6 +20,7 @@ from models.core.pagination import MAX_LIMIT
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import FieldKind
 from models.data.record_exports.queries import names_of
+from models.data.records.queries.execution import QueryTooSlowError
 from models.data.records.queries.search import seen_titles, titled
 from models.data.records.shapes import RecordDetail
 from models.people.members.queries import list_members, members_called
@@ -172,7 +173,10 @@ async def _record(request: ApiRequest, spec: FieldSpec, text: str) -> str | _Unk
     if record_id is not None:
         seen = await seen_titles(request.work, request.actor, [record_id])
         return str(record_id) if seen else _Unknown(f"No record has the id {record_id}.")
-    ids = await titled(request.work, request.actor, spec.target_id, text)
+    try:
+        ids = await titled(request.work, request.actor, spec.target_id, text)
+    except QueryTooSlowError:
+        return _Unknown("There are too many records to find one by its title: type its id.")
     if len(ids) == 1:
         return str(ids[0])
     if ids:

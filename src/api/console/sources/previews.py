@@ -27,6 +27,7 @@ from models.sources.data_sources.previews import (
 from models.sources.data_sources.queries import find_data_source
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
+from runtime.errors import NotFoundError
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -72,6 +73,8 @@ async def get_source_preview(request: ApiRequest) -> Response:
         preview_outcome(work, actor, preview_id, last=False)
     )
     preview, draft = outcome.value, job.input["draft"]
+    if not {"source", "kind"} & draft.keys():
+        raise NotFoundError("data source preview")
     shell = await shell_of(request)
     return page(
         request,

@@ -76,6 +76,9 @@ async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     SHARE,
     access=_PUBLIC,
     errors=[TooOftenError],
+    # The page at this path, for who prefers HTML.
+    media_type="text/html",
+    statuses=[200],
 )
 async def open_share_link(
     request: ApiRequest,
