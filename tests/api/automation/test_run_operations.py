@@ -229,6 +229,26 @@ async def test_a_limit_of_runs_at_a_time_refuses_some_and_not_the_others(
     assert outcomes == ["succeeded", "failed", "succeeded"]
 
 
+async def test_a_cancel_that_is_paused_leaves_the_rest_open(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
+    made = await publish(client, space)
+    runs = [await run(client, made) for _ in range(5)]
+    accepted = await accept(client, space, "cancel", runIds=runs)
+    path = f"{operations(space)}/{accepted['id']}"
+    await step(space.database, accepted["id"])
+    paused = read(await client.post(f"{path}/pause"))
+    assert counts(paused) == ("paused", 5, 2, 2, 0, 0)
+    listed = await client.get(f"{path_of(made)}/runs", params={"status": "cancelled"})
+    assert [one["id"] for one in read(listed)["runs"]] == runs[1::-1]
+    # Meanwhile somebody cancels one of the others.
+    read(await client.post(f"{path_of(made)}/runs/{runs[3]}/cancel"))
+    read(await client.post(f"{path}/resume"))
+    await carry_out(space.database, accepted)
+    assert counts(await get(client, space, accepted)) == ("succeeded", 5, 5, 4, 1, 0)
+
+
 async def test_a_paused_operation_goes_on_where_it_stopped(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
