@@ -6,7 +6,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import func, insert, select, update
+from temporalio.testing import ActivityEnvironment
 
+from activities.endings import CLOSED
+from activities.run_operations.transactions import RunOperationActivities
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.run_operations import execution, previews, selection
 from models.automation.run_operations.execution import Advance
@@ -16,6 +19,7 @@ from models.core.access.rules import Role
 from runtime.clock import utc_now
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError
+from runtime.families import Family
 from tests.support.automations import path_of, publish, read, refusal
 from tests.support.client import Client
 from tests.support.run_operations import carry_out, step
@@ -229,6 +233,26 @@ async def test_a_limit_of_runs_at_a_time_refuses_some_and_not_the_others(
     assert outcomes == ["succeeded", "failed", "succeeded"]
 
 
+async def test_a_cancel_that_is_paused_leaves_the_rest_open(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "chunk_of", lambda _: 2)
+    made = await publish(client, space)
+    runs = [await run(client, made) for _ in range(5)]
+    accepted = await accept(client, space, "cancel", runIds=runs)
+    path = f"{operations(space)}/{accepted['id']}"
+    await step(space.database, accepted["id"])
+    paused = read(await client.post(f"{path}/pause"))
+    assert counts(paused) == ("paused", 5, 2, 2, 0, 0)
+    listed = await client.get(f"{path_of(made)}/runs", params={"status": "cancelled"})
+    assert [one["id"] for one in read(listed)["runs"]] == runs[1::-1]
+    # Meanwhile somebody cancels one of the others.
+    read(await client.post(f"{path_of(made)}/runs/{runs[3]}/cancel"))
+    read(await client.post(f"{path}/resume"))
+    await carry_out(space.database, accepted)
+    assert counts(await get(client, space, accepted)) == ("succeeded", 5, 5, 4, 1, 0)
+
+
 async def test_a_paused_operation_goes_on_where_it_stopped(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +275,25 @@ async def test_a_paused_operation_goes_on_where_it_stopped(
     assert {run_id: len(new) for run_id, new in replays.items()} == dict.fromkeys(runs, 1)
     for word in ("pause", "resume"):
         assert refusal(await client.post(f"{path}/{word}")) == (409, "conflict")
+
+
+async def test_an_execution_from_before_a_pause_does_and_ends_nothing(
+    client: Client, space: Space
+) -> None:
+    made = await publish(client, space)
+    accepted = await accept(client, space, "retry", runIds=await failed(client, space, made))
+    path = f"{operations(space)}/{accepted['id']}"
+    for word in ("pause", "resume"):
+        read(await client.post(f"{path}/{word}"))
+    activities, environment = RunOperationActivities(space.database), ActivityEnvironment()
+    before = Family.RUN_OPERATION.workflow_id(accepted["id"])
+    assert await environment.run(activities.advance, before) == CLOSED
+    assert await environment.run(activities.end, before, True) == CLOSED
+    assert counts(await get(client, space, accepted)) == ("queued", 1, 0, 0, 0, 0)
+    now = Family.RUN_OPERATION.workflow_id(accepted["id"], "1")
+    assert await environment.run(activities.advance, now) == "succeeded"
+    assert await environment.run(activities.advance, now) == CLOSED
+    assert len(await replays_of(client, space)) == 1
 
 
 @pytest.mark.parametrize("paused", [False, True])
