@@ -12,6 +12,7 @@ from tests.support.spaces import Space
 from tests.support.written_runs import insert_run, node
 
 Json = dict[str, Any]
+EXECUTED = "models.automation.automation_runs.executed_nodes"
 
 
 def comparison(space: Space, version: Any, run_id: str) -> str:
@@ -93,6 +94,19 @@ async def test_another_run_is_named(client: Client, space: Space, version: Any) 
     assert found["reference"]["id"] == later
     assert "firstDivergence" not in found
     assert [one["differs"] for one in found["nodes"]] == [[]]
+
+
+async def test_a_reference_is_looked_for_among_so_many_runs(
+    client: Client, space: Space, version: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = await insert_run(space, version, 0)
+    for number in range(1, 4):
+        run = await insert_run(space, version, number, status="failed")
+    path = comparison(space, version, run)
+    for most, status in ((2, 400), (3, 200)):
+        monkeypatch.setattr(f"{EXECUTED}.LOOKED_THROUGH", most)
+        assert (await client.get(path)).status_code == status
+    assert read(await client.get(path))["reference"]["id"] == reference
 
 
 async def test_iterations_are_aligned_by_their_scope(

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.automation.automation_runs.rules import RunStatus
-from models.core.base import Id, Input, InputId, Moment, Nullable, Shape, example
+from models.core.base import Id, Input, InputId, Moment, Shape, example
 
 
 class StartCanary(Input):
@@ -41,6 +41,6 @@ class CanaryBody(Shape):
 
 
 class CanaryAnswer(Shape):
-    """The canary of an automation; null while there is none."""
+    """The canary of an automation; absent while there is none."""
 
-    canary: Nullable[CanaryBody]
+    canary: CanaryBody | None = None

@@ -7,8 +7,9 @@ from sqlalchemy import Text, case, cast, func, select, tuple_
 
 from models.automation.automation_runs.node_queries import BEGAN
 from models.automation.automation_runs.rows import ExecutedNode, WholeRun
-from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
+from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.run_filters import NEWEST_FIRST
+from models.automation.automation_runs.run_search import LOOKED_THROUGH
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -37,16 +38,21 @@ async def executed_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id, most: int
 ) -> Sequence[ExecutedNode]:
     """The nodes of a run in the order they began, at most so many."""
-    return await work.rows(
-        select(
-            *(_node[name] for name in _FACTS),
-            (_node.outcome.is_not_distinct_from("reused")).label("reused"),
-            func.jsonb_hash_extended(_node.input, 0).label("input_digest"),
-            func.jsonb_hash_extended(_node.output, 0).label("output_digest"),
-        )
+    first = (
+        select(node_run)
         .where(_node.workspace_id == actor.workspace_id, _node.run_id == run_id)
         .order_by(BEGAN, _node.node_id, _node.scope_key)
-        .limit(most),
+        .limit(most)
+        .subquery("first")
+    )
+    # Outside: of the nodes that are left out no value is read.
+    return await work.rows(
+        select(
+            *(first.c[name] for name in _FACTS),
+            (first.c.outcome.is_not_distinct_from("reused")).label("reused"),
+            func.jsonb_hash_extended(first.c.input, 0).label("input_digest"),
+            func.jsonb_hash_extended(first.c.output, 0).label("output_digest"),
+        ),
         of=ExecutedNode,
     )
 
@@ -84,13 +90,24 @@ async def node_values(
 
 
 async def last_success_before(work: UnitOfWork, run: WholeRun) -> Id | None:
-    """The newest run of the same automation that succeeded before a run, and is no test."""
-    this = select(automation_run).where(
-        _run.workspace_id == run.workspace_id,
-        _run.automation_id == run.automation_id,
-        tuple_(_run.created_at, _run.id) < tuple_(run.created_at, run.id),
+    """The newest run of the same automation that succeeded before a run, and is no test.
+
+    It is looked for among ten thousand runs, however many there are.
+    """
+    before = (
+        select(_run.id, _run.status, _run.source)
+        .where(
+            _run.workspace_id == run.workspace_id,
+            _run.automation_id == run.automation_id,
+            tuple_(_run.created_at, _run.id) < tuple_(run.created_at, run.id),
+        )
+        .order_by(*NEWEST_FIRST)
+        .limit(LOOKED_THROUGH)
+        .subquery("before")
     )
-    succeeded = newest(this, RunFilter(status=RunStatus.SUCCEEDED, with_tests=False), 1)
-    last = succeeded.with_only_columns(_run.id).order_by(*NEWEST_FIRST).limit(1)
-    run_id: Id | None = await work.scalar(last)
+    run_id: Id | None = await work.scalar(
+        select(before.c.id)
+        .where(before.c.status == RunStatus.SUCCEEDED, before.c.source != RunSource.TEST)
+        .limit(1)
+    )
     return run_id

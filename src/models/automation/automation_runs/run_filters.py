@@ -52,7 +52,6 @@ class RunFilter:
     source: RunSource | None = None
     since: datetime | None = None
     until: datetime | None = None
-    with_tests: bool = True
     automation_version_id: Id | None = None
     started_since: datetime | None = None
     started_until: datetime | None = None
@@ -64,13 +63,6 @@ class RunFilter:
     failed_node_id: str | None = None
     text: str | None = None
 
-    @property
-    def sources(self) -> Sequence[RunSource]:
-        """The sources that a run may have."""
-        if self.source is not None:
-            return (self.source,)
-        return [one for one in RunSource if self.with_tests or one is not RunSource.TEST]
-
     def conditions(self) -> list[ColumnElement[bool]]:
         """The conditions that a row satisfies."""
         conditions: list[ColumnElement[bool]] = []
@@ -78,8 +70,6 @@ class RunFilter:
             conditions.append(_run.status == self.status)
         if self.source is not None:
             conditions.append(_run.source == self.source)
-        if not self.with_tests:
-            conditions.append(_run.source != RunSource.TEST)
         if self.since is not None:
             conditions.append(_run.created_at >= self.since)
         # Nothing starts or ends before it is accepted.
@@ -153,7 +143,7 @@ def _newest_ids(fitting: Select[Any], wanted: RunFilter, limit: int) -> Iterator
         yield select(ids.where(IS_OPEN).subquery().c.id)
     if wanted.status is None or wanted.status in ENDED_RUN:
         status = _each(ENDED_RUN if wanted.status is None else (wanted.status,), "of_status")
-        source = _each(wanted.sources, "of_source")
+        source = _each(tuple(RunSource) if wanted.source is None else (wanted.source,), "of_source")
         both = (_run.status == status.c.value, _run.source == source.c.value)
         line = ids.where(IS_ENDED, *both).correlate(status, source).lateral("line")
         yield select(line.c.id).select_from(status.join(source, true()).join(line, true()))

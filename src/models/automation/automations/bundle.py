@@ -116,6 +116,7 @@ AUTOMATIONS = BundleKind(
         "sealed_webhook_secret": _WEBHOOK,
         "sealed_previous_webhook_secret": _WEBHOOK,
         "previous_webhook_secret_until": _WEBHOOK,
+        "canary": "is an experiment of the platform, which stays behind",
         "next_run_at": _SCHEDULE,
         "skipped_fires": _SCHEDULE,
         "missed_fires": _SCHEDULE,

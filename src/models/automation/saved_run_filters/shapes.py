@@ -1,7 +1,10 @@
 """Saved filters on the wire."""
 
+from typing import Annotated
+
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.documented import documented_as
 
 MAX_FILTERS = 100
 """Shared ones of a workspace, and as many of each member."""
@@ -35,7 +38,7 @@ class RunFilterShape(Shape):
     workspace_id: Id
     label: str
     shared: bool
-    query: JsonObject
+    query: Annotated[JsonObject, documented_as("WorkspaceRunQuery")]
     created_at: Moment
     updated_at: Moment
 
