@@ -97,6 +97,28 @@ async def test_the_url_searches_filters_and_sorts(
         assert found == titles or (sorted(found) == titles and "sort" not in query), query
 
 
+async def test_a_grid_counts_groups_sums_columns_and_hides_some(
+    client: Client, space: Space, owner: Visitor, goods: Json
+) -> None:
+    await record(client, goods, title=f"Tea {HOSTILE}", price=3, state="open")
+    await record(client, goods, title="Milk", price=1.5, state="shut")
+    await record(client, goods, title="Bread", price=2, state="open")
+    path = page_of(space, goods)
+    grouped = (await owner.get(f"{path}?group=state&total=sum")).text
+    groups = re.findall(r'">(\w+)</a></td><td [^>]+>(\d+)</td><td [^>]+>([\d.]+)<', grouped)
+    assert groups == [("open", "2", "5"), ("shut", "1", "1.5")]
+    (foot,) = re.findall(r"<tfoot>.*?</tfoot>", grouped, re.DOTALL)
+    assert ("Sum" in foot, "6.5" in foot) == (True, True)
+    few = (await owner.get(f"{path}?columns=price,nothing,price")).text
+    heads = re.findall(r'data-key="(\w+)"', few)
+    assert (heads, "All columns" in few) == (["title", "price"], True)
+    for query in ("group=nothing", "total=sum&group=nothing"):
+        assert 'role="alert"' in (await owner.get(f"{path}?{query}")).text
+    assert (await owner.get(f"{path}?total=most")).status_code == 400
+    narrowed = await owner.get(f"{path}?field=state&comparison=is&value=open&total=sum")
+    assert len(re.findall("data-record=", narrowed.text)) == 2
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

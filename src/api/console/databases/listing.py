@@ -2,20 +2,28 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from api.console.forms import body_of
 from api.console.records.cells import Cell, cells_of, legend_of
 from api.console.records.comparisons import Comparison, leaf_of
-from api.console.words import curl
+from api.console.words import curl, plain
 from api.kernel.request import ApiRequest
 from models.core.base import Id, JsonObject
 from models.data.databases.shapes import DatabaseDetail
 from models.data.fields.queries import load_schema
+from models.data.fields.rules.aggregates import Aggregate, aggregate_result
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.registry import value_form
 from models.data.records.queries.records import ask_records
-from models.data.records.shapes import QueryResult, RecordDetail, RecordQuery
+from models.data.records.shapes import (
+    MAX_AGGREGATES,
+    QueryResult,
+    RecordDetail,
+    RecordGroup,
+    RecordQuery,
+)
 from models.data.views.queries import through_its_view
 from models.data.views.shapes import ViewShape
 from runtime.errors import ValidationError
@@ -38,6 +46,12 @@ class Selection:
     field: str | None = None
     comparison: Comparison | None = None
     value: str | None = None
+    columns: str | None = None
+    """The keys of the fields to show, with commas between them."""
+    group: str | None = None
+    """The key of the field whose values are counted."""
+    total: Aggregate | None = None
+    """The figure below each column that has it."""
     archived: bool = False
 
     def query(self, **others: object) -> dict[str, object]:
@@ -49,6 +63,9 @@ class Selection:
             "field": self.field,
             "comparison": self.comparison,
             "value": self.value,
+            "columns": self.columns,
+            "group": self.group,
+            "total": self.total,
             "archived": "true" if self.archived else None,
             **others,
         }
@@ -57,7 +74,11 @@ class Selection:
     def narrow(self) -> bool:
         return bool(self.search or (self.field and self.comparison))
 
-    def body(self, fields: FieldSpecs) -> RecordQuery:
+    def without(self, columns: Sequence[FieldSpec], key: str) -> dict[str, object]:
+        """The parameters of the URL that show the same columns, but for one."""
+        return self.query(columns=",".join(one.key for one in columns if one.key != key))
+
+    def body(self, fields: FieldSpecs, columns: Sequence[FieldSpec] = ()) -> RecordQuery:
         """The query of the API that asks for the same. Raises ValidationError."""
         query: JsonObject = {"limit": PAGE, "includeArchived": self.archived}
         if self.view is not None:
@@ -67,6 +88,14 @@ class Selection:
         if self.sort:
             direction = "desc" if self.sort.startswith("-") else "asc"
             query["sorts"] = [{"field": self.sort.removeprefix("-"), "direction": direction}]
+        if self.group:
+            query["groupBy"] = {"field": self.group}
+        if self.total is not None:
+            query["aggregates"] = [
+                {"op": self.total.value, "field": one.key, "as": one.key}
+                for one in columns
+                if aggregate_result(self.total, value_form(one)) is not None
+            ][:MAX_AGGREGATES]
         if self.field and self.comparison:
             query["filter"] = self._filter(fields)
         return body_of(RecordQuery, query)
@@ -97,6 +126,10 @@ class Listing:
     cursor: str | None
     fields: FieldSpecs
     problem: str = ""
+    groups: Sequence[RecordGroup] = ()
+    more_groups: bool = False
+    totals: JsonObject = field(default_factory=dict)
+    """The figure below each column, by the key of its field."""
 
 
 async def listing(
@@ -112,10 +145,10 @@ async def listing(
     schema = await load_schema(work, actor.workspace_id, database.id)
     shown = {field.key for field in database.fields}
     fields = {key: spec for key, spec in schema.fields.items() if key in shown}
-    columns = _columns(fields, view)
+    columns = _columns(fields, view, selection.columns)
     empty = Listing(columns, [], None, fields)
     try:
-        body = selection.body(fields).model_copy(update={"cursor": cursor, "limit": limit})
+        body = selection.body(fields, columns).model_copy(update={"cursor": cursor, "limit": limit})
         through = await through_its_view(work, actor, database.id, body)
         result = await ask_records(work, actor, database.id, through, request.services.keys)
     except ValidationError as refusal:
@@ -126,7 +159,14 @@ async def listing(
             problem="This takes longer than a page may. An index that shortens it is being built:"
             " try again in a minute, or ask for less.",
         )
-    return replace(empty, rows=await _rows(request, result, columns), cursor=result.cursor)
+    return replace(
+        empty,
+        rows=await _rows(request, result, columns),
+        cursor=result.cursor,
+        groups=result.groups or (),
+        more_groups=bool(result.groups_truncated),
+        totals=result.aggregates or {},
+    )
 
 
 async def _rows(
@@ -136,9 +176,14 @@ async def _rows(
     return [Row(one, cells_of(one, columns, legend)) for one in result.records]
 
 
-def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
-    """The fields that a view shows, else the first ones; the title leads."""
+def _columns(
+    fields: FieldSpecs, view: ViewShape | None, named_keys: str | None
+) -> Sequence[FieldSpec]:
+    """The fields that the URL names or a view shows, else the first ones; the title leads."""
     keys = [key for key, spec in fields.items() if spec.kind is not FieldKind.BUTTON]
+    if named_keys is not None:
+        picked = named_keys.split(",")
+        return [fields[TITLE_KEY], *_picked(fields, picked, keys)][:MOST_COLUMNS]
     listed = (view.manifest.get("fields") if view is not None else None) or []
     if listed:
         hidden = {one["key"] for one in listed if one.get("visible") is False}
@@ -150,10 +195,22 @@ def _columns(fields: FieldSpecs, view: ViewShape | None) -> Sequence[FieldSpec]:
     return [fields[key] for key in ordered if key in fields]
 
 
-def equal_call(base: str, database_id: Id, selection: Selection, fields: FieldSpecs) -> str:
+def _picked(fields: FieldSpecs, picked: Sequence[str], keys: Sequence[str]) -> Sequence[FieldSpec]:
+    return [fields[key] for key in dict.fromkeys(picked) if key in keys and key != TITLE_KEY]
+
+
+def totals_of(columns: Sequence[FieldSpec]) -> list[tuple[str, str]]:
+    """The figures that some of the columns have, to choose from."""
+    forms = {value_form(one) for one in columns}
+    usable = [one for one in Aggregate if any(aggregate_result(one, form) for form in forms)]
+    return [("", "No figures"), *((one.value, plain(one).capitalize()) for one in usable)]
+
+
+def equal_call(base: str, database_id: Id, selection: Selection, listed: Listing) -> str:
     """The call of the API that asks for the same."""
     try:
-        body = selection.body(fields).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        query = selection.body(listed.fields, listed.columns)
+        body = query.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     except ValidationError:
         body = {}
     path = f"/v1/databases/{database_id}/records/query"

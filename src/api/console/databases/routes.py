@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated
 
+from pydantic import Field
 from starlette.responses import Response
 
 from api.console.databases import arrangements
@@ -11,6 +13,7 @@ from api.console.databases.listing import (
     Selection,
     equal_call,
     listing,
+    totals_of,
 )
 from api.console.forms import Form, body_of, paged
 from api.console.records.comparisons import COMPARISONS, Comparison
@@ -28,6 +31,7 @@ from models.data.database_templates.shapes import CreateFromTemplate
 from models.data.databases import queries
 from models.data.databases.commands.databases import create_database, delete_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
+from models.data.fields.rules.aggregates import Aggregate
 from models.data.views.rules.kinds import Placement, ViewKind
 from runtime.errors import ConflictError
 
@@ -96,6 +100,9 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
     field: str | None = None,
     comparison: Comparison | None = None,
     value: str | None = None,
+    columns: Annotated[str, Field(max_length=2_000)] | None = None,
+    group: str | None = None,
+    total: Aggregate | None = None,
     month: str | None = None,
     archived: Flag = False,
 ) -> Response:
@@ -107,6 +114,9 @@ async def get_database(  # noqa: PLR0913  # the filters of a list
         field=field,
         comparison=comparison,
         value=value,
+        columns=columns,
+        group=group,
+        total=total,
         archived=archived,
     )
     database = await queries.get_database(request.work, request.actor, request.ids["databaseId"])
@@ -143,8 +153,9 @@ async def _database_page(
         listed=listed,
         comparisons=COMPARISONS,
         fields=[("", "Any field"), *((key, spec.label) for key, spec in listed.fields.items())],
+        totals=totals_of(listed.columns),
         may_write=shell.may("records:write"),
-        call=equal_call(shell.base, database.id, selection, listed.fields),
+        call=equal_call(shell.base, database.id, selection, listed),
     )
 
 
