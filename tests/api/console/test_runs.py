@@ -60,7 +60,9 @@ async def test_the_list_is_filtered_and_paged_by_its_url(
     cancelled = (await owner.get(path, params={"status": "cancelled", "source": ""})).text
     assert links(cancelled, '/runs/[^"]+') == [f"/runs/{runs[0]['id']}"]
     assert "automation-runs?status=cancelled&amp;limit=" in cancelled, "the equal call"
+    assert '>Queued <span class="count">2</span></a>' in cancelled
     narrowed = (await owner.get(path, params={"automationId": other["id"], "period": "day"})).text
+    assert '>Queued <span class="count">1</span></a>' in narrowed
     assert links(narrowed, '/runs/[^"]+') == [f"/runs/{runs[1]['id']}"]
     none = (await owner.get(path, params={"status": "failed"})).text
     assert "No run fits these filters" in none

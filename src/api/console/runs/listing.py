@@ -11,6 +11,7 @@ from pydantic import BeforeValidator
 from api.console.words import curl, plain, queried
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.queries import list_workspace_runs
+from models.automation.automation_runs.recent_runs import count_open
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.automation_runs.shapes import AutomationRunShape
@@ -22,6 +23,7 @@ from runtime.timestamps import wire_timestamp
 
 PAGE = 50
 _MOST_CHOICES = 100
+_MOST_COUNTED = 1_000
 
 
 PERIODS = [
@@ -136,6 +138,15 @@ def seconds_of(run: AutomationRunShape, now: datetime) -> float | None:
     if run.started_at is None:
         return None
     return ((run.completed_at or now) - run.started_at).total_seconds()
+
+
+async def counts_of(request: ApiRequest, automation_id: Id | None) -> Mapping[str, str]:
+    """The number of open runs by status, as the tabs of the list show it."""
+    counts = await count_open(request.work, request.actor, automation_id, _MOST_COUNTED + 1)
+    return {
+        status.value: f"{_MOST_COUNTED:,}+" if number > _MOST_COUNTED else f"{number:,}"
+        for status, number in counts.items()
+    }
 
 
 async def automation_choices(
