@@ -14,10 +14,10 @@ COMPLETES = "_WORKSPACE_COMPLETE"
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish", help="The shell.")],
 ) -> None:
-    """Print the completion of a shell: `eval "$(workspace completion bash)"` in its start file."""
+    """Print the completion of a shell, which its start file evaluates."""
     from typer._completion_shared import get_completion_script
 
     if shell not in _SHELLS:
         raise typer.BadParameter(f"{shell!r} is none of {', '.join(_SHELLS)}.")
-    script = get_completion_script(prog_name="workspace", complete_var=COMPLETES, shell=shell)
-    typer.echo(script)
+    words = {"prog_name": "workspace", "complete_var": COMPLETES, "shell": shell}
+    typer.echo(get_completion_script(**words))

@@ -35,14 +35,14 @@ def add(
     The key is asked for, or taken from WORKSPACE_API_KEY; it never stands in a command.
     """
     with reported():
-        added = Profile(url.rstrip("/"), _key())
-        check_profile(name, added)
-        label = asyncio.run(_workspace_of(added))
+        new_profile = Profile(url.rstrip("/"), _key())
+        check_profile(name, new_profile)
+        label = asyncio.run(_workspace_of(new_profile))
         profiles = read_profiles(profiles_path())
-        profiles.by_name[name] = added
+        profiles.by_name[name] = new_profile
         profiles.current = name
         write_profiles(profiles_path(), profiles)
-        say(terminal(), f"{name} is in use: the workspace {label} at {added.url}.")
+        say(terminal(), f"{name} is in use: the workspace {label} at {new_profile.url}.")
 
 
 @profile.command(name="list")
@@ -85,13 +85,13 @@ def _key() -> str:
     return sys.stdin.readline().strip()
 
 
-async def _workspace_of(added: Profile) -> str:
+async def _workspace_of(new_profile: Profile) -> str:
     """The label of the workspace that a key belongs to. Raises StartError and RefusedError."""
     from pathlib import Path
 
     from cli.api_client import api_client
     from cli.client.tables import plain
 
-    async with await api_client(Path(), added.url, added.api_key) as client:
+    async with await api_client(Path(), new_profile.url, new_profile.api_key) as client:
         entry = await client.call("GET", client.workspace)
         return plain(entry["workspace"]["name"])

@@ -1,4 +1,4 @@
-"""What is done with one run: run again, cancelled, compared, opened."""
+"""Actions on one run: run it again, cancel it, compare it, open its page."""
 
 import sys
 import webbrowser
@@ -47,11 +47,13 @@ async def open_run(place: Place, run_id: str, *, as_json: bool) -> None:
         webbrowser.open(page)
 
 
-async def compare_runs(place: Place, run_id: str, other: str | None, *, as_json: bool) -> None:
+async def compare_runs(
+    place: Place, run_id: str, reference_id: str | None, *, as_json: bool
+) -> None:
     """Print how a run differs from another. Raises StartError."""
     async with await connected(place) as client:
         path = await path_of(client, run_id)
-        query = {} if other is None else {"with": other}
+        query = {} if reference_id is None else {"with": reference_id}
         comparison = await client.call("GET", f"{path}/comparison", params=query)
     if as_json:
         print_json(comparison)

@@ -45,7 +45,7 @@ def list_runs(
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
 ) -> None:
-    """List runs, newest first. The filters are those of the API, and all of them hold."""
+    """List runs, newest first, by the filters of the API; all of them hold."""
     from cli.client.run_list import joined_pairs, print_list
 
     filters = {
@@ -119,7 +119,7 @@ def cancel(
 @runs.command()
 def compare(
     run: _RUN,
-    other: Annotated[
+    reference: Annotated[
         str | None,
         typer.Argument(metavar="RUN", help="By default the last that succeeded before."),
     ] = None,
@@ -130,7 +130,7 @@ def compare(
     """Compare a run with another of its automation: which nodes differ, and by which values."""
     from cli.client.run_actions import compare_runs
 
-    run_command(compare_runs((profile, state_dir), run, other, as_json=json))
+    run_command(compare_runs((profile, state_dir), run, reference, as_json=json))
 
 
 @runs.command(name="open")

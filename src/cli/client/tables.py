@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 STYLES = {
@@ -18,6 +18,13 @@ STYLES = {
 }
 
 
+_GAP = 2
+_WIDEST = 36
+"""Cells of a column that is not the last; an id has as many."""
+_NARROWEST = 10
+"""Cells below which a column is left out, with those behind it."""
+
+
 def plain(value: object) -> str:
     """A text without the characters by which it could command the terminal."""
     text = "" if value is None else str(value)
@@ -25,20 +32,41 @@ def plain(value: object) -> str:
 
 
 def print_rows(console: Console, names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows; the first column is whole at any width, the last is cut first."""
+    """Print rows; the columns that have no room are left out, from the last on."""
     if not console.is_terminal:
         for row in rows:
             typer.echo("\t".join(plain(value) for value in row))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for place, name in enumerate(names):
-        table.add_column(
-            name, no_wrap=True, overflow="ellipsis", min_width=36 if place == 0 else None
-        )
-    for row in rows:
-        texts = [plain(value) for value in row]
-        table.add_row(*(Text(text, style=STYLES.get(text, "")) for text in texts))
-    console.print(table)
+    texts = [names, *([plain(value) for value in row] for row in rows)]
+    widths = fitting_widths(texts, console.width)
+    for row in texts:
+        line = Text(no_wrap=True)
+        for text, width in zip(row, widths, strict=False):
+            line.append(cut(text, width), style="bold" if row is names else STYLES.get(text, ""))
+            line.append(" " * _GAP)
+        line.rstrip()
+        console.print(line)
+
+
+def fitting_widths(texts: Sequence[Sequence[str]], room: int) -> list[int]:
+    """The widths of the columns that fit beside each other, of which the last takes the rest."""
+    widths: list[int] = []
+    for column in zip(*texts, strict=True):
+        width = max(cell_len(text) for text in column)
+        is_last = len(widths) == len(texts[0]) - 1
+        width = width if is_last else min(width, _WIDEST)
+        if widths and room < _NARROWEST:
+            break
+        widths.append(min(width, room))
+        room -= width + _GAP
+    return widths
+
+
+def cut(text: str, width: int) -> str:
+    """A text as wide as that, cut or filled up with spaces."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…"
 
 
 def clock(moment: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What commands for a terminal ask the API for, and how they print an answer as JSON."""
+"""Calls that the commands for a terminal share, and answers printed as JSON."""
 
 import json
 from urllib.parse import quote, urljoin
