@@ -6,8 +6,12 @@ import os
 import sys
 
 import typer
+from typer._completion_classes import completion_init
 
 from cli.api import api
+from cli.client.completion import COMPLETES, completion
+from cli.client.profile_commands import profile
+from cli.client.runs_commands import runs
 from cli.convert.command import convert
 from cli.demo.command import demo
 from cli.doctor import doctor
@@ -50,6 +54,9 @@ for command in (
 app.command("sign-in")(sign_in)
 app.command("import")(import_file)
 app.add_typer(legacy_import)
+app.add_typer(profile)
+app.add_typer(runs)
+app.command()(completion)
 app.command("bundle-schema")(bundle_schema)
 
 
@@ -59,8 +66,10 @@ def main() -> None:
     Temporal's native threads may still ask for an interpreter that is being finalized, which
     would abort a command after its work is done (temporalio/sdk-python#300).
     """
+    if COMPLETES in os.environ:
+        completion_init()
     try:
-        app()
+        app(prog_name="workspace")
     except SystemExit as ended:
         if not isinstance(ended.code, int):
             raise

@@ -45,10 +45,6 @@ class Intent(StrEnum):
     """Make the schedule of the subject what our rows say it is."""
 
 
-RESTARTS = "restarts"
-"""The key of `StartRequest`, and of the memo of an execution that was started so."""
-
-
 class StartRequest(TypedDict):
     """The request to start an execution, beside its id; operators see all of it."""
 
@@ -57,6 +53,8 @@ class StartRequest(TypedDict):
     source: NotRequired[str]
     weight: NotRequired[int]
     """Beside the other starts in its line its age counts `weight + 1` times: see `AWAITED`."""
+    attributes: NotRequired[dict[str, str]]
+    """Short texts by which people know it; they stand in the memo of the execution."""
     traceparent: NotRequired[str]
     """Its cause, for whoever follows traces."""
     restarts: NotRequired[int]

@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.called_runs import CalledRunActivities
     from activities.contracts import CalledRun
     from runtime.families import Family, Queue
+    from runtime.memos import memo_of
     from runtime.search_attributes import search_attributes
     from workflows.transactions import transact
 
@@ -74,6 +75,7 @@ async def run_called(
             parent_close_policy=_PARENT_CLOSE[outlives],
             cancellation_type=_CANCELLATION[outlives],
             static_summary=run.request["summary"],
+            memo=memo_of(run.request),
             search_attributes=search_attributes(run.workspace_id, run.request, family),
         )
     except WorkflowAlreadyStartedError:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_batch import NodeBatch
 from activities.automation_runs.node_execution import (
     CalledNode,
@@ -29,7 +30,9 @@ from activities.contracts import (
     QuickNodesReply,
 )
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automations.rules.graph.kinds import CostClass, is_loop
+from models.automation.automation_runs.node_writes import add_attributes
+from models.automation.automations.rules.attributes import as_texts
+from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, is_loop
 from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import JsonObject
@@ -100,7 +103,8 @@ class QuickNodes:
 
         Raises RunClosedError, BatchRefusedError.
         """
-        computes = run.graph.nodes[ref.node_id].kind in COMPUTATIONS
+        node = run.graph.nodes[ref.node_id]
+        computes = node.kind in COMPUTATIONS and not names_attributes(node)
         if batch is not None and (batch.is_due or not computes):
             await batch.write()
         call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
@@ -114,6 +118,8 @@ class QuickNodes:
         compute = COMPUTATIONS.get(invocation.node.kind)
         if compute is not None:
             result = await evaluate_bounded(lambda: compute(resolved.parameters, resolved.context))
+            if names_attributes(invocation.node):
+                return await self._label(invocation, result, resolved.parameters)
             return await self._complete(invocation, result, resolved.parameters, batch)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
@@ -130,6 +136,22 @@ class QuickNodes:
         invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
         return reply
 
+    async def _label(
+        self, invocation: CalledNode, result: NodeResult, parameters: JsonObject
+    ) -> NodeReply:
+        """Give the run the attributes of a node, with its success."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            texts = as_texts(parameters["attributes"])
+            await add_attributes(node.work, invocation.key.run_id, texts)
+            return await node.complete(result, parameters)
+
+        # Two nodes that share the run's row could not both go on to change it.
+        reply = await self._nodes.behind_gate(invocation, body, exclusive=True)
+        if reply.state is NodeState.SUCCEEDED:
+            invocation.run.keep(invocation.key.node_id, invocation.key.scope_key, result.output)
+        return reply
+
     async def _complete(
         self,
         invocation: CalledNode,
@@ -141,6 +163,11 @@ class QuickNodes:
             return await self._nodes.complete_with_gate(invocation, result, inputs)
         batch.add(invocation.key, completion(result, inputs))
         return success(invocation.node.kind, result.outcome, result.case_key)
+
+
+def names_attributes(node: ExecutableNode) -> bool:
+    """True for a node that gives its run attributes."""
+    return node.kind == NodeKind.TRANSFORM and bool(node.parameters.get("attributes"))
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:

@@ -30,6 +30,7 @@ from models.automation.automation_runs.acceptance import TOO_LONG
 from models.automation.automation_runs.calls import Call
 from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automations.rules.attributes import as_texts
 from models.automation.automations.rules.graph.configs import (
     ApprovalConfig,
     CallAutomationConfig,
@@ -211,7 +212,15 @@ def _call(beginning: _Beginning) -> _Body:
     invocation, parameters = beginning.invocation, beginning.parameters
     config = CallAutomationConfig.model_validate(parameters)
     key, header = invocation.key, invocation.run.header
-    call = Call(header, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
+    call = Call(
+        header,
+        key.node_id,
+        key.scope_key,
+        config.automation_id,
+        config.input,
+        config.wait,
+        as_texts(config.attributes),
+    )
 
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:

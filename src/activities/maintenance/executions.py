@@ -12,7 +12,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from models.core.lifecycle.rules import REPORTED_FAILURES
-from runtime.outbox import RESTARTS
+from runtime.memos import RESTARTS
 
 
 @dataclass(frozen=True, slots=True)

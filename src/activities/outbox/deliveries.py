@@ -13,7 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from runtime.fairness import fairness
 from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
-from runtime.outbox import RESTARTS, Intent, Outbox
+from runtime.memos import RESTARTS, memo_of
+from runtime.outbox import Intent, Outbox
 from runtime.search_attributes import search_attributes
 from runtime.tracing import caused_by
 
@@ -70,7 +71,7 @@ class ExecutionDeliveries:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 # Work begins anew only when its row is open and its execution has ended.
                 id_reuse_policy=_REUSE[restarts is not None],
-                memo=None if restarts is None else {RESTARTS: restarts},
+                memo=memo_of(row.request),
                 request_eager_start=True,
                 static_summary=row.request.get("summary"),
                 priority=fairness(row.workspace_id, family, row.request.get("weight", 1)),

@@ -32,6 +32,14 @@ function showHeader() {
   const { run, automation, version } = shown;
   at("version").textContent = `v${version}`;
   showHead(automation.label, run, run.metadata.temporal, { source: plain(run.source) });
+  showAttributes(run);
+}
+
+function showAttributes({ workspaceId, attributes = {} }) {
+  const filter = (key, value) => encodeURIComponent(`${key}:${value.replace(/[\\,]/g, "\\$&")}`);
+  at("attributes").replaceChildren(...Object.entries(attributes).sort().map(([key, value]) =>
+    element("div", {}, element("dt", {}, key), element("dd", {}, element("a",
+      { href: `/workspaces/${workspaceId}/runs?attribute=${filter(key, value)}` }, value)))));
 }
 
 function showLegend() {

@@ -1,11 +1,14 @@
 """The filters of the list of runs, without scripts: they stand in the URL and come back."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.support.ageing import make_automation
+from tests.support.automations import path_of, publish, read
+from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.visitor import Visitor
 from tests.support.written_runs import BEGIN, insert_run, node
@@ -85,3 +88,18 @@ async def test_a_search_that_takes_too_long_says_so_in_the_page(
     assert page.status_code == 400
     assert "takes too long" in page.text
     assert 'value="nowhere"' in page.text
+
+
+async def test_the_page_of_a_run_leads_to_the_runs_with_its_attributes(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    made = await publish(client, space)
+    body = {"attributes": {"order": "A, 17"}}
+    run = read(await client.post(f"{path_of(made)}/run", json=body))
+    await client.post(f"{path_of(made)}/run", json={"attributes": {"order": "18"}})
+    page = (await owner.get(f"/runs/{run['id']}")).text
+    links = re.findall(r'href="(/workspaces/[^"]*attribute=[^"]*)"', page)
+    assert links == [f"/workspaces/{space.id}/runs?attribute=order%3AA%5C%2C+17"]
+    listed = (await owner.get(links[0])).text
+    assert set(re.findall(r'href="/runs/([^"/]+)"', listed)) == {run["id"]}
+    assert 'value="order:A\\, 17"' in listed

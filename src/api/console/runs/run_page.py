@@ -12,6 +12,7 @@ from api.console.words import curl
 from api.kernel.request import ApiRequest
 from api.run_links import add_links
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
+from models.automation.automation_runs.run_queries import pair_of
 from models.automation.automations.queries import summary
 from models.automation.run_overviews.queries import overview
 from models.automation.run_overviews.shapes import NodeProgress, RunOverview
@@ -75,6 +76,12 @@ class RunContent:
     def progress(self) -> Mapping[str, NodeProgress]:
         """The progress of nodes, by node id."""
         return {node.node_id: node for node in self.overview.nodes}
+
+    @property
+    def attributes(self) -> Sequence[tuple[str, str, str]]:
+        """The attributes of the run by key: each with its value, and the filter for both."""
+        pairs = sorted((self.overview.run.attributes or {}).items())
+        return [(key, value, pair_of(key, value)) for key, value in pairs]
 
     @property
     def temporal_url(self) -> str | None:

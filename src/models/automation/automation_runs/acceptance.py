@@ -1,7 +1,8 @@
 """Accepting a run: the row and the intent to start it, in one statement (promise I2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlalchemy import bindparam
 
@@ -12,10 +13,12 @@ from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.start_intents import start_intent
 from models.automation.automation_runs.tables import AutomationRun, automation_run
+from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime import outbox
+from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.prepared_statement import PreparedStatement
@@ -42,6 +45,8 @@ class RunRequest:
     source: RunSource
     payload: JsonObject
     options: JsonObject = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """The attributes of the caller; the trigger adds further ones."""
     start_node_id: str | None = None
     replay_of_run_id: Id | None = None
     run_id: Id | None = None
@@ -67,6 +72,11 @@ class Accepted:
     """Nodes of the version that it executes."""
 
     @property
+    def attributes(self) -> Mapping[str, str] | None:
+        """The attributes of the run that was inserted."""
+        return None if self.columns is None else self.columns["attributes"]
+
+    @property
     def run(self) -> AutomationRun | None:
         """The run that was inserted."""
         return None if self.columns is None else AutomationRun(**self.columns)
@@ -80,6 +90,7 @@ _RUN_COLUMNS = (
     "source",
     "trigger_payload",
     "options",
+    "attributes",
     "start_node_id",
     "replay_of_run_id",
     "parent_run_id",
@@ -137,6 +148,7 @@ async def _write(  # the parts of a run
     run_id: Id,
     admission: Admission,
 ) -> Accepted:
+    attributes = await _attributes(version, request)
     run = {
         "automation_id": version.automation_id,
         "automation_version_id": version.version_id,
@@ -145,6 +157,7 @@ async def _write(  # the parts of a run
         "source": request.source,
         "trigger_payload": request.payload,
         "options": _options(request, admission),
+        "attributes": attributes,
         "start_node_id": request.start_node_id,
         "replay_of_run_id": request.replay_of_run_id,
         "parent_run_id": request.parent_run_id,
@@ -159,12 +172,26 @@ async def _write(  # the parts of a run
         created = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
     else:
         intent = start_intent(
-            actor.workspace_id, run_id, version, request.source, in_bulk=request.in_bulk
+            actor.workspace_id,
+            run_id,
+            version,
+            request.source,
+            attributes,
+            in_bulk=request.in_bulk,
         )
         start = outbox.intent_values(work, **intent)
         created = await _ACCEPT.execute(work, {**start, **run}) > 0
     columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
     return Accepted(run_id, created, columns=columns, node_count=version.node_count)
+
+
+async def _attributes(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:
+    """The attributes of a run; a replay inherits all of them."""
+    attributes = dict(request.attributes)
+    if version.trigger_config.get("attributes") and request.source is not RunSource.REPLAY:
+        bound = partial(bound_attributes, version.trigger_config, request.payload)
+        attributes = filled_up(attributes, await evaluate_bounded(bound))
+    return attributes or None
 
 
 def _options(request: RunRequest, admission: Admission) -> JsonObject:

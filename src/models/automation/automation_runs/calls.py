@@ -1,7 +1,8 @@
 """Runs that a node of another run calls (decisions C8, call_automation)."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlalchemy import select
@@ -47,6 +48,7 @@ class Call:
     automation_id: Id
     payload: JsonObject
     waits: bool
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def run_id(self) -> Id:
@@ -93,13 +95,14 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     request = RunRequest(
         RunSource.AUTOMATION,
         call.payload,
+        attributes=call.attributes,
         run_id=call.run_id,
         parent_run_id=caller.run_id if call.waits else None,
         chain=call.chain,
         started_by_caller=call.waits,
     )
-    await accept(work, caller.actor, version, request)
-    return start_request(version, RunSource.AUTOMATION)
+    accepted = await accept(work, caller.actor, version, request)
+    return start_request(version, RunSource.AUTOMATION, accepted.attributes)
 
 
 async def notify_call_loop(work: UnitOfWork, call: Call) -> None:

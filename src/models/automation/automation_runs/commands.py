@@ -25,6 +25,7 @@ from models.automation.automation_runs.shapes import (
 )
 from models.automation.automation_runs.tables import AutomationRun, node_run
 from models.automation.automations import runnable_versions
+from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.triggers.payloads import check_payload
@@ -43,14 +44,16 @@ async def run_now(
 ) -> AutomationRunDetail:
     """A queued run of the published version. Raises RunError unless published and enabled."""
     version = await runnable_versions.published(work, actor, automation_id)
-    request = manual_request(version, body.trigger_payload or {})
+    request = manual_request(version, body.trigger_payload or {}, body.attributes)
     return await _accept(work, actor, version, request)
 
 
-def manual_request(version: RunnableVersion, payload: JsonObject) -> RunRequest:
+def manual_request(
+    version: RunnableVersion, payload: JsonObject, attributes: Attributes
+) -> RunRequest:
     """A person's request. Raises ValidationError for a payload that the trigger does not take."""
     check_payload(version.trigger_config, _bounded(payload))
-    return RunRequest(RunSource.MANUAL, payload)
+    return RunRequest(RunSource.MANUAL, payload, attributes=attributes)
 
 
 async def test_run(
@@ -107,6 +110,7 @@ async def run_from_node(
         RunSource.FROM_NODE,
         _bounded(payload),
         options,
+        attributes=(replayed and replayed.attributes) or {},
         start_node_id=body.node_id,
         replay_of_run_id=body.replay_of_run_id,
     )

@@ -6,7 +6,7 @@ ends when its end is written, and not when that transaction began.
 Every write of a node's state raises NodeWrittenError when another execution of it was faster.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,11 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.errors import NodeWrittenError
+from models.automation.automation_runs.errors import NodeError, NodeWrittenError
 from models.automation.automation_runs.gate import NodeRow
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
-from models.automation.automation_runs.tables import node_run, node_run_attempt
+from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automation.automations.rules.attributes import MAX_ATTRIBUTES
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
@@ -68,6 +69,20 @@ async def complete_node(
 ) -> None:
     """Write a node's success."""
     await _write(work, key, before, completion.values())
+
+
+async def add_attributes(work: UnitOfWork, run_id: Id, attributes: Mapping[str, str]) -> None:
+    """Add attributes to a run, whose row the caller has locked.
+
+    Raises NodeError when there are too many.
+    """
+    run = automation_run.c
+    before = await work.scalar(select(run.attributes).where(run.id == run_id))
+    after = {**(before or {}), **attributes}
+    if len(after) > MAX_ATTRIBUTES:
+        raise NodeError("too_many_attributes", f"A run has at most {MAX_ATTRIBUTES} attributes.")
+    if after != (before or {}):
+        await work.execute(update(automation_run).where(run.id == run_id).values(attributes=after))
 
 
 async def fail_node(

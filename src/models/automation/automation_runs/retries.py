@@ -110,6 +110,7 @@ def plan_retry(run: RetriedRun, version: RunVersion, begin: Begin, ends: NodeEnd
         RunSource.REPLAY,
         run.trigger_payload,
         options,
+        attributes=run.attributes or {},
         start_node_id=run.start_node_id,
         replay_of_run_id=run.id,
     )

@@ -10,6 +10,7 @@ from models.automation.automation_runs.commands import manual_request
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import BatchedRun, PayloadFault, RunBatch, RunsBatched
 from models.automation.automations import runnable_versions
+from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -28,17 +29,25 @@ async def run_batch(
     """
     version = await runnable_versions.published(work, actor, automation_id)
     await _lock_slots(work, version, body.payloads)
-    results = [await _run(work, actor, version, payload) for payload in body.payloads]
+    attributes = body.attributes or [{}] * len(body.payloads)
+    results = [
+        await _run(work, actor, version, payload, own)
+        for payload, own in zip(body.payloads, attributes, strict=True)
+    ]
     accepted = sum(result.accepted for result in results)
     return RunsBatched(accepted=accepted, refused=len(results) - accepted, results=results)
 
 
 async def _run(
-    work: UnitOfWork, actor: Actor, version: RunnableVersion, payload: JsonObject
+    work: UnitOfWork,
+    actor: Actor,
+    version: RunnableVersion,
+    payload: JsonObject,
+    attributes: Attributes,
 ) -> BatchedRun:
     # Both refuse before they write anything.
     try:
-        run = await accept(work, actor, version, manual_request(version, payload))
+        run = await accept(work, actor, version, manual_request(version, payload, attributes))
     except ValidationError as error:
         details = [PayloadFault(path=one.path, message=one.message) for one in error.details]
         return BatchedRun(

@@ -1,12 +1,13 @@
 """Filters of run lists, and the newest runs that fit one, however many have ended.
 
-Status, source and the time of acceptance are found by indexes. All else is searched for among the
-newest runs that these leave, and then among those before them: a look through all would take long.
+Status, source, attributes and the time of acceptance are found by indexes. All else is searched for
+among the newest runs that these leave, and then among those before them: a look through all would
+take long.
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -62,6 +63,7 @@ class RunFilter:
     error_code: str | None = None
     failed_node_id: str | None = None
     text: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """The conditions that a row satisfies."""
@@ -72,6 +74,8 @@ class RunFilter:
             conditions.append(_run.source == self.source)
         if self.since is not None:
             conditions.append(_run.created_at >= self.since)
+        if self.attributes:
+            conditions.append(_run.attributes.contains(dict(self.attributes)))
         # Nothing starts or ends before it is accepted.
         ends = (self.until, self.started_until, self.ended_until)
         conditions.extend(_run.created_at < until for until in ends if until is not None)
@@ -129,10 +133,11 @@ def newest(runs: Select[Any], filters: RunFilter, limit: int) -> Select[Any]:
     """Narrow `runs` to the ones a filter lets through that may be among the newest.
 
     A rare state or source is not looked for along all runs of a workspace: the newest of each state
-    and source are read from where an index has them.
+    and source are read from where an index has them. Of runs with an attribute, PostgreSQL knows
+    how rare they are: it goes through all of them, or through the newest runs.
     """
     fitting = runs.where(*filters.conditions())
-    if filters.status is None and filters.source is None:
+    if filters.attributes or (filters.status is None and filters.source is None):
         return fitting
     return fitting.where(_run.id.in_(union_all(*_newest_ids(fitting, filters, limit))))
 

@@ -1,21 +1,57 @@
 """The filter of a list of runs on the wire: in the query of a GET, and saved under a name."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_core import to_jsonable_python
 
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_filters import RunFilter
+from models.automation.automations.rules.attributes import KEY_PATTERN, MAX_ATTRIBUTES
 from models.core.base import Input, InputId, JsonObject
 from models.core.moments import InputMoment
 from runtime.timestamps import wire_timestamp
 
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=False)]
 Word = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+_PAIR = re.compile(f"({KEY_PATTERN}):((?:[^\\\\,]|\\\\.)+)(?:,|$)", re.DOTALL)
+
+
+def read_pairs(text: str) -> dict[str, str]:
+    """The attributes of a filter. Raises ValueError for a text that is not pairs."""
+    pairs, at = {}, 0
+    while at < len(text):
+        pair = _PAIR.match(text, at)
+        if pair is None:
+            raise ValueError("must be key:value, or several with commas between")
+        if pair[1] in pairs:
+            raise ValueError("must name each attribute once")
+        pairs[pair[1]] = re.sub(r"\\(.)", r"\1", pair[2], flags=re.DOTALL)
+        at = pair.end()
+    return pairs
+
+
+def pair_of(key: str, value: str) -> str:
+    """An attribute as a filter has it."""
+    escaped = re.sub(r"([\\,])", r"\\\1", value)
+    return f"{key}:{escaped}"
+
+
+def _pairs(text: str) -> str:
+    if len(read_pairs(text)) > MAX_ATTRIBUTES:
+        raise ValueError(f"must be at most {MAX_ATTRIBUTES} attributes")
+    return text
+
+
+AttributePairs = Annotated[
+    str, Field(min_length=1, max_length=9_000, pattern=r"^[^\x00]+$"), AfterValidator(_pairs)
+]
 
 
 class RunPeriod(StrEnum):
@@ -56,6 +92,11 @@ class RunQuery(Input):
     failed_node_id: Word | None = None
     text: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """A part of the payload or the error, as it is written, in any case."""
+    attribute: AttributePairs | None = None
+    """`key:value`, or several of them with commas between, all of which a run has.
+
+    A comma or a backslash of a value has a backslash before it.
+    """
 
     @property
     def wire(self) -> JsonObject:
@@ -69,10 +110,11 @@ class RunQuery(Input):
 
     def filter(self, now: datetime) -> RunFilter:
         """The filter at a moment."""
-        fields = self.model_dump(include={*RunQuery.model_fields} - {"period"})
+        fields = self.model_dump(include={*RunQuery.model_fields} - {"period", "attribute"})
         start = None if self.period is None else now - _LENGTHS[self.period]
         since = max((one for one in (start, self.since) if one is not None), default=None)
-        return RunFilter(**{**fields, "since": since})
+        attributes = {} if self.attribute is None else read_pairs(self.attribute)
+        return RunFilter(**{**fields, "since": since, "attributes": attributes})
 
 
 class WorkspaceRunQuery(RunQuery):

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automation_runs.start_intents import start_request
+from models.automation.automation_runs.start_intents import accepted_start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import read_trigger
@@ -57,10 +57,11 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     actor = automation_actor(schedule.workspace_id, automation_id)
     request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
     run_id = (await accept(work, actor, version, request)).run_id
+    start = await accepted_start_request(work, run_id)
     status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
-    if status not in OPEN_RUN:
+    if status not in OPEN_RUN or start is None:
         return None
-    return DueRun(run_id, schedule.workspace_id, dict(start_request(version, RunSource.SCHEDULE)))
+    return DueRun(run_id, schedule.workspace_id, dict(start))
 
 
 async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:

@@ -1,11 +1,12 @@
 """Runs and node runs on the wire (interface, Automation run; decisions C8, D3)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
 from models.automation.automation_runs.run_metadata import NodeRunMetadata, RunMetadata
+from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 
@@ -13,17 +14,27 @@ from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, S
 class RunNow(Input):
     """Body of run now."""
 
-    model_config = example({"triggerPayload": {"name": "Ada"}})
+    model_config = example({"triggerPayload": {"name": "Ada"}, "attributes": {"order": "4711"}})
 
     trigger_payload: JsonObject | None = None
+    attributes: Attributes = Field(default_factory=dict)
+    """Short texts to find the run by."""
 
 
 class RunBatch(Input):
-    """Body of run batch: the payloads of up to 1,000 runs."""
+    """Body of run batch: the payloads of up to 1,000 runs, and the attributes of each."""
 
     model_config = example({"payloads": [{"name": "Ada"}, {"name": "Grace"}]})
 
     payloads: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
+    attributes: Annotated[list[Attributes], Field(max_length=1_000)] | None = None
+    """As many as there are payloads, in the same order."""
+
+    @model_validator(mode="after")
+    def _for_each_payload(self) -> Self:
+        if self.attributes is not None and len(self.attributes) != len(self.payloads):
+            raise ValueError("attributes and payloads must be equally many")
+        return self
 
 
 class PayloadFault(Shape):
@@ -149,6 +160,7 @@ class AutomationRunShape(Shape):
     started_at: Moment | None
     completed_at: Moment | None
     trigger_payload: JsonObject
+    attributes: dict[str, str] | None = None
     output: JsonObject | None
     error: str | None
     start_node_id: str | None

@@ -1,6 +1,6 @@
 """The intents that start runs: a run just accepted, and runs that waited for a slot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sqlalchemy import ARRAY, Uuid, bindparam, func, select
@@ -45,6 +45,7 @@ def start_intent(
     run_id: Id,
     version: StartedVersion,
     source: RunSource,
+    attributes: Mapping[str, str] | None,
     *,
     in_bulk: bool = False,
 ) -> outbox.IntentArguments:
@@ -54,20 +55,27 @@ def start_intent(
         "family": Family.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
-        "request": start_request(version, source, in_bulk=in_bulk),
+        "request": start_request(version, source, attributes, in_bulk=in_bulk),
     }
 
 
 def start_request(
-    version: StartedVersion, source: RunSource, *, in_bulk: bool = False
+    version: StartedVersion,
+    source: RunSource,
+    attributes: Mapping[str, str] | None,
+    *,
+    in_bulk: bool = False,
 ) -> outbox.StartRequest:
     """The facts of a run that Temporal gets at its start, and operators see."""
-    return {
+    request: outbox.StartRequest = {
         "summary": summary(version.label, version.version, source),
         "resourceId": str(version.automation_id),
         "source": source,
         "weight": outbox.AWAITED if source in _AWAITED and not in_bulk else 1,
     }
+    if attributes:
+        request["attributes"] = dict(attributes)
+    return request
 
 
 def summary(label: str, version: int, source: RunSource) -> str:
@@ -85,6 +93,8 @@ class _AcceptedRun(StartedVersion, Protocol):
     @property
     def source(self) -> str: ...
     @property
+    def attributes(self) -> Mapping[str, str] | None: ...
+    @property
     def parent_run_id(self) -> Id | None: ...
 
 
@@ -95,6 +105,7 @@ _ACCEPTED = PreparedStatement(
         _run.workspace_id,
         _run.automation_id,
         _run.source,
+        _run.attributes,
         _run.parent_run_id,
         AUTOMATION.label,
         VERSION.version,
@@ -111,7 +122,7 @@ _ACCEPTED = PreparedStatement(
 async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRequest | None:
     """`start_request` of a run accepted earlier; None when there is none of this id."""
     for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
-        return start_request(row, RunSource(row.source))
+        return start_request(row, RunSource(row.source), row.attributes)
     return None
 
 
@@ -126,7 +137,8 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
     for row in await _ACCEPTED.rows(work, {"run_ids": list(run_ids)}):
         source = RunSource(row.source)
         if row.parent_run_id is None:
-            await outbox.append(work, **start_intent(row.workspace_id, row.id, row, source))
+            intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
+            await outbox.append(work, **intent)
         if row.parent_run_id is not None or source is RunSource.SCHEDULE:
             await outbox.append(work, **_admitted_intent(row))
 
@@ -134,8 +146,10 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
 async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
     """Start a run anew that has begun before, whoever waits for it; see `StartRequest`."""
     for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
-        intent = start_intent(row.workspace_id, row.id, row, RunSource(row.source))
-        intent["request"] = {**start_request(row, RunSource(row.source)), "restarts": restarts}
+        source = RunSource(row.source)
+        intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
+        request = start_request(row, source, row.attributes)
+        intent["request"] = {**request, "restarts": restarts}
         await outbox.append(work, **intent)
 
 

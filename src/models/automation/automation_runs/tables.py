@@ -73,6 +73,13 @@ class AutomationRun(SQLModel, table=True):
             ),
         ),
         Index(
+            "ix_automation_run_attributes",
+            "attributes",
+            postgresql_using="gin",
+            postgresql_ops={"attributes": "jsonb_path_ops"},
+            postgresql_where=text("attributes IS NOT NULL"),
+        ),
+        Index(
             "ix_automation_run_parent",
             "parent_run_id",
             postgresql_where=text("parent_run_id IS NOT NULL"),
@@ -93,6 +100,7 @@ class AutomationRun(SQLModel, table=True):
     source: str
     trigger_payload: dict[str, Any] = Field(sa_type=JSONB)
     options: dict[str, Any] = Field(sa_type=JSONB)
+    attributes: dict[str, str] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     output: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     error: str | None = None
     start_node_id: str | None = None

@@ -7,6 +7,7 @@ import pydantic
 from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
+from models.automation.automations.rules.attributes import attribute_problems
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, filter_is_wrong
 from models.automation.automations.rules.triggers.kinds import (
     AutomationCalledTrigger,
@@ -69,6 +70,8 @@ def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
     expression = trigger.concurrency and trigger.concurrency.key_expression
     if expression and (problem := early_problem(expression)) is not None:
         yield Detail("triggerConfig.concurrency.keyExpression", problem)
+    for path, message in attribute_problems(trigger.attributes or {}):
+        yield Detail(f"triggerConfig.{path}", message)
 
 
 def _kind_problems(trigger: TriggerConfig) -> Iterator[Problem]:

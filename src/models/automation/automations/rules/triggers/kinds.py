@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from models.automation.automations.rules.attributes import BoundAttributes
 from models.automation.automations.rules.graph.configs.types import (
     CelExpression,
     FieldKey,
@@ -54,6 +55,7 @@ class Concurrency(Input, AbsentNotNull):
 
 class _Trigger(Input, AbsentNotNull):
     concurrency: Concurrency | None = None
+    attributes: BoundAttributes | None = None
 
 
 class ManualTrigger(_Trigger):
@@ -211,10 +213,7 @@ class FormSubmittedTrigger(_Trigger):
 
 
 class ButtonPressedTrigger(_Trigger):
-    """Started when the button in a field of a record is pressed.
-
-    The payload is `{record, user}`.
-    """
+    """Started by the button in a field of a record; the payload is `{record, user}`."""
 
     model_config = example(
         {"kind": "button_pressed", "databaseId": EXAMPLE_ID, "fieldKey": "approve"}

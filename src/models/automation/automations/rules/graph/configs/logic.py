@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from models.automation.automations.rules.attributes import BoundAttributes
 from models.automation.automations.rules.graph.configs.types import CelExpression
 from models.automation.automations.rules.graph.kinds import JoinMode
 from models.core.base import Input, JsonObject, example
@@ -58,18 +59,23 @@ class SwitchConfig(Input):
 
 
 class TransformConfig(Input):
-    """Compute values: the output of the node is `output` with its bindings resolved."""
+    """Compute values: the output of the node is `output` with its bindings resolved.
+
+    `attributes` are added to the run, as short texts; one without a value is left out.
+    """
 
     model_config = example(
         {
             "output": {
                 "greeting": {"type": "template", "value": "Hello {{ trigger.name }}!"},
                 "total": {"type": "expression", "value": "double(trigger.net) * 1.19"},
-            }
+            },
+            "attributes": {"order": {"type": "trigger", "value": "number"}},
         }
     )
 
     output: JsonObject
+    attributes: BoundAttributes | None = None
 
 
 class JoinConfig(Input):

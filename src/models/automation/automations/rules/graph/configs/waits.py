@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from models.automation.automations.rules.attributes import BoundAttributes
 from models.automation.automations.rules.graph.configs.types import (
     MAX_WAIT_SECONDS,
     CelExpression,
@@ -159,5 +160,7 @@ class CallAutomationConfig(Input):
 
     automation_id: InputId
     input: JsonObject = Field(default_factory=dict)
+    attributes: BoundAttributes = Field(default_factory=dict)
+    """Attributes of the called run."""
     wait: bool = True
     version_policy: Literal["published"] = "published"

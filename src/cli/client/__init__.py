@@ -1,0 +1,1 @@
+"""Commands for a terminal: runs of any platform that answers to a key."""
