@@ -1,13 +1,12 @@
 """A worker dies in the middle of grouping failures: every failed run is counted exactly once."""
 
 import signal
-from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, select
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowHandle
 
 from models.automation.incidents.tables import incident_run, ungrouped_failure
 from runtime.families import Queue
@@ -24,12 +23,11 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
 RUNS = 40
 
 
-async def sweep(engine: Engine) -> None:
-    """One sweep of maintenance, beside those of the schedule."""
-    with suppress(WorkflowFailureError):
-        await engine.client.execute_workflow(
-            Maintenance.run, id=f"sweep-{uuid4()}", task_queue=Queue.AUTOMATION
-        )
+async def sweep(engine: Engine) -> WorkflowHandle[Maintenance, dict[str, int]]:
+    """Begin a sweep of maintenance, beside those of the schedule."""
+    return await engine.client.start_workflow(
+        Maintenance.run, id=f"sweep-{uuid4()}", task_queue=Queue.AUTOMATION
+    )
 
 
 async def test_every_failure_is_counted_once_though_the_worker_dies(
@@ -48,7 +46,7 @@ async def test_every_failure_is_counted_once_though_the_worker_dies(
         assert await work.scalar(notes) == RUNS, "nothing of it was committed"
     survivor = await workers.start()
     await survivor.ready()
-    await sweep(idle)
+    await (await sweep(idle)).result()
     row = await incident_of(idle.database, run_ids[0])
     assert (row.runs, row.openings) == (RUNS, 1)
     async with idle.database.transaction() as work:
