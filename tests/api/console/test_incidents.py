@@ -28,7 +28,7 @@ async def test_an_incident_is_listed_assigned_muted_closed_and_opened_again(
     page = (await owner.get(f"{path}/{incident_id}")).text
     assert "<b>1</b> run failed at" in page
     assert "version 1" in page
-    sent = {"assigneeUserId": str(space.user_id), "note": "Known.", "muted": "on"}
+    sent: dict[str, Any] = {"assigneeUserId": str(space.user_id), "note": "Known.", "muted": "on"}
     saved = await owner.send_form(f"{path}/{incident_id}/edit", **sent)
     assert saved.status_code == 303
     assert f'href="{path}/{incident_id}"' not in (await owner.get(path)).text
@@ -67,7 +67,7 @@ async def test_all_are_retried_after_a_look(client: Client, owner: Visitor, spac
     preview = await owner.send_form(f"{path}/retry/preview")
     assert preview.status_code == 200
     assert "<b>1</b> run is not yet made good" in preview.text
-    sent = {
+    sent: dict[str, Any] = {
         "version": "published",
         "from": "start",
         "rate": "2",

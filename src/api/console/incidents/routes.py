@@ -189,7 +189,7 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
     if isinstance(outcome, PlatformError):
         refusal = refusal or outcome
     shell = await shell_of(request)
-    sent = json.dumps(values_of(body))
+    values = json.dumps(values_of(body))
     answer = page(
         request,
         "incident_retry.html",
@@ -198,7 +198,7 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         place=_own_path(request),
         preview=None if isinstance(outcome, PlatformError) else outcome,
         entered=Entered(body.texts, refusal),
-        call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", sent),
+        call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", values),
     )
     if refusal is not None:
         answer.status_code = refusal.status
