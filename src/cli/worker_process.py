@@ -20,6 +20,7 @@ from activities.database_errors import FinalErrorInterceptor
 from activities.deliveries.starter import DeliveryStarter
 from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
+from activities.maintenance.failure_grouping import FailureGrouping
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.parts import Parts
@@ -82,7 +83,7 @@ async def running_workers(
         replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
     services = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
-    loops = (*services, WebhookFanOut(parts.database))
+    loops = (*services, WebhookFanOut(parts.database), FailureGrouping(parts.database))
 
     def wake() -> None:
         for service in services:

@@ -41,6 +41,8 @@ class FaultPoint(StrEnum):
     """Runs of an operation are treated; nothing is committed."""
     AFTER_CHUNK_BEFORE_REPLY = "after_chunk_before_reply"
     """A chunk of a job is committed; the workflow has not received the result."""
+    AFTER_GROUPING_BEFORE_COMMIT = "after_grouping_before_commit"
+    """Failed runs are grouped into incidents; nothing is committed."""
     BEFORE_TERMINAL_WRITE = "before_terminal_write"
     """A run's work is done; its row does not say so."""
     AFTER_TERMINAL_WRITE = "after_terminal_write"

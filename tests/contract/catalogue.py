@@ -292,6 +292,17 @@ EXAMPLES: Mapping[str, Example] = {
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {"status": "queued"}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {"limit": 100}, ends=True),
+    # incidents
+    "list_incidents": Example(query=lambda one: {"automationId": one.ids["automationId"]}),
+    "get_incident": GET,
+    "list_incident_runs": GET,
+    "update_incident": Example(
+        body=lambda one: {"assigneeUserId": one.ids["userId"], "muted": True, "note": "Known."}
+    ),
+    "close_incident": Example(ends=True),
+    "reopen_incident": Example(ids={"incidentId": "closedIncidentId"}),
+    "preview_incident_retry": body({"version": "published", "from": "failed"}),
+    "retry_incident": Example(body=lambda _: {"version": "published", "from": "failed", "rate": 5}),
     # operations over runs
     "preview_run_operation": Example(
         body=lambda one: {

@@ -32,6 +32,7 @@ from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatu
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
 from tests.support.client import Client
+from tests.support.incidents import open_incident
 from tests.support.spaces import Space
 
 Json = dict[str, Any]
@@ -89,6 +90,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _waits(made)
     await _webhooks(made)
     await _run_operations(made)
+    await _incidents(made)
     await _changes(made)
     return made
 
@@ -454,6 +456,13 @@ async def _run_operations(made: Furnished) -> None:
     await made.post(f"{path}/runs/cancel")
     listed = await made.client.get(operations)
     made.ids["endedRunOperationId"] = listed.json()["data"]["runOperations"][0]["id"]
+
+
+async def _incidents(made: Furnished) -> None:
+    """Two incidents: an open one, and one that was closed."""
+    for name, message in (("incidentId", "It fell."), ("closedIncidentId", "It broke.")):
+        made.ids[name] = str(await open_incident(made.space, made.ids["automationId"], message))
+    await made.post(f"{made.space.path}/incidents/{made.ids['closedIncidentId']}/close")
 
 
 async def _webhooks(made: Furnished) -> None:

@@ -17,6 +17,7 @@ from cli.demo.shop import open_shop
 from models.people.browser_sessions.commands import begin_session
 from models.people.users.commands import make_platform_admin
 from tests.support.browser import Page
+from tests.support.incidents import grouped
 from tests.support.patience import eventually
 from tests.support.person import Person, sign_in
 from tests.support.server import Server
@@ -93,6 +94,9 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     named = {"action": "retry", "runIds": [run["id"] for run in runs], "rate": 0.01}
     operation = await person.call("POST", f"{space.path}/run-operations", named)
     automation = runs[0]["automationId"]
+    await grouped(space.database)
+    incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
+    incident = incidents[0]["id"]
     failed = next(run for run in runs if run["status"] == "failed")
     reference = next(
         run
@@ -150,6 +154,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "statistics": f"{place}/runs/statistics",
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
+        "incidents": f"{place}/incidents",
+        "incident": f"{place}/incidents/{incident}",
         "operations": f"{place}/runs/operations",
         "operation": f"{place}/runs/operations/{operation['id']}",
         **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},

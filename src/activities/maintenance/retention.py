@@ -9,6 +9,7 @@ from activities.heartbeats import heartbeats
 from activities.parts import Periods
 from models.automation.action_runs.purge import purge_action_runs
 from models.automation.automation_runs.purge import purge_runs
+from models.automation.incidents.purge import purge_incidents
 from models.automation.run_operations.purge import purge_operations
 from models.automation.run_statistics.sums import purge_sums
 from models.automation.webhooks.purge import purge_receipts
@@ -131,6 +132,7 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
         await purge_runs(work, before)
         or await purge_sums(work)
         or await purge_operations(work, before)
+        or await purge_incidents(work, before)
         or await purge_action_runs(work, before)
         or await purge_data_source_runs(work, before)
         or await purge_units(work, before)

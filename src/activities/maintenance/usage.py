@@ -3,6 +3,7 @@
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
 from models.workspace.usage.totals import settle_totals
@@ -21,7 +22,12 @@ class UsageMaintenance:
     @activity.defn(name="settle_usage")
     async def settle_usage(self) -> dict[str, int]:
         """Bring totals up to date. Safe to repeat: a total goes on from where it is."""
-        sweeps = {"workspaces": settle_totals, "databases": merge_counts, "runs": settle_runs}
+        sweeps = {
+            "workspaces": settle_totals,
+            "databases": merge_counts,
+            "runs": settle_runs,
+            "incidents": close_recovered,
+        }
         counts = dict.fromkeys(sweeps, 0)
         async with heartbeats():
             for counter, settle in sweeps.items():

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from models.automation.actions import queries as actions
 from models.automation.automations import queries as automations
+from models.automation.incidents import queries as incidents
 from models.automation.run_overviews import queries as run_overviews
 from models.content.files import queries as files
 from models.content.items import queries as items
@@ -43,6 +44,7 @@ RESOURCES: Mapping[str, Visible] = {
     "file": files.visible,
     "field": databases.visible_field,
     "form": forms.visible,
+    "incident": incidents.visible,
     "invitation": invitations.visible,
     "item": items.placement,
     "mount": mounts.visible,

@@ -17,6 +17,7 @@ from api.console.decisions import routes as console_decisions
 from api.console.home import routes as console_home
 from api.console.imports import previews as import_previews
 from api.console.imports import routes as console_imports
+from api.console.incidents import routes as console_incidents
 from api.console.incoming import legacy as legacy_import_pages
 from api.console.incoming import routes as console_incoming
 from api.console.integrations.routers import ROUTERS as INTEGRATION_PAGES
@@ -50,6 +51,7 @@ from api.routers.automation import (
     automation_runs,
     automations,
     canaries,
+    incidents,
     run_comparisons,
     run_filters,
     run_operations,
@@ -153,6 +155,7 @@ ROUTERS: Sequence[Router] = (
     console_runs.router,
     console_comparison.router,
     console_run_filters.router,
+    console_incidents.router,
     console_run_operations.router,
     console_run_actions.router,
     console_from_node.router,
@@ -206,6 +209,7 @@ ROUTERS: Sequence[Router] = (
     canaries.router,
     schedules.router,
     automation_runs.router,
+    incidents.router,
     run_statistics.router,
     run_comparisons.router,
     run_filters.router,

@@ -8,6 +8,11 @@ def run_page(run_id: UUID) -> str:
     return f"/runs/{run_id}"
 
 
+def incident_page(workspace_id: UUID, incident_id: str) -> str:
+    """The page of an incident."""
+    return f"/workspaces/{workspace_id}/incidents/{incident_id}"
+
+
 def source_run_page(run_id: UUID) -> str:
     """The page of a refresh or an import."""
     return f"/data-source-runs/{run_id}"

@@ -16,6 +16,7 @@ from models.automation.automations import commands as automations
 from models.automation.automations.shapes import UpdateAutomation
 from models.messages.notifications.tables import notification
 from tests.support.engine import KEYS, Engine, Json, graph, node
+from tests.support.incidents import grouped
 from tests.support.patience import eventually
 
 SEEN: Json = {
@@ -90,6 +91,9 @@ async def test_whoever_made_the_version_is_notified_once(engine: Engine) -> None
     run_id = await engine.start(automation.id)
     run = await engine.ended(automation.id, run_id)
     assert run.metadata.get("failureRunId") is None
+    assert await notices(engine, run_id) == [], "its incident tells of it"
+    await grouped(engine.database)
+    await grouped(engine.database)
     (notice,) = await notices(engine, run_id)
     assert (notice.kind, notice.user_id) == ("automation_failed", engine.actor.user_id)
     assert (notice.body, notice.run_id) == ("Fall: It had to.", run_id)

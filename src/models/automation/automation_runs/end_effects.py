@@ -101,7 +101,8 @@ async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> 
 
 async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
     row = await _failed_run(work, run.id)
-    await _notify_author(work, run, row)
+    if is_test(run.source, run.options):
+        await _notify_author(work, run, row)
     chain = (*run.chain, run.id)
     if run.source == RunSource.FAILURE or is_too_long(chain):
         return
@@ -162,7 +163,7 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
 
 
 async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
-    """Notify the person who made the version that failed."""
+    """Notify the person who made the version that failed of a test; others are told by incident."""
     if known.created_by_user_id is None:
         return
     notice = Notice(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from models.core.page_addresses import (
+    incident_page,
     legacy_import_page,
     run_page,
     source_run_page,
@@ -27,6 +28,8 @@ def page_of(notification: NotificationRow) -> str | None:
     """The path of the page; None for what has none."""
     if notification.run_id is None or notification.kind not in _OF_RUNS:
         return None
+    if "incidentId" in notification.data:
+        return incident_page(notification.workspace_id, notification.data["incidentId"])
     # An owner of an imported workspace has that, and not the run that made it.
     if notification.kind == NotificationKind.LEGACY_IMPORT and "workspaceId" in notification.data:
         return workspace_page(notification.workspace_id)

@@ -36,6 +36,9 @@ class EventType(StrEnum):
     DATABASE_RESTORED = "database.restored"
     AUTOMATION_PUBLISHED = "automation.published"
     RUN_STATUS = "run.status"
+    INCIDENT_OPENED = "incident.opened"
+    INCIDENT_GREW = "incident.grew"
+    INCIDENT_CLOSED = "incident.closed"
     DATA_SOURCE_RUN = "data_source.run"
     IMPORT_STAGE = "import.stage"
     STARTER_SEED_STARTED = "onboarding.starter_seed.started"
@@ -52,6 +55,7 @@ _READ_BY = {
     "database": Scope.DATABASES_READ,
     "automation": Scope.AUTOMATIONS_READ,
     "run": Scope.AUTOMATIONS_READ,
+    "incident": Scope.AUTOMATIONS_READ,
     "data_source": Scope.DATA_SOURCES_READ,
     "import": Scope.WORKSPACE_READ,
     "onboarding": Scope.WORKSPACE_READ,

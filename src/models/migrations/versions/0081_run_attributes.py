@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0081"
-down_revision = "0076"
+down_revision = "0077"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,213 @@
+"""The incidents of a workspace: listed, looked at, assigned, muted, closed, retried."""
+
+import json
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from api.console.forms import done, paged
+from api.console.incidents.retry_forms import retry_of, values_of
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.runs.listing import automation_choices
+from api.console.shell import shell_of
+from api.console.words import curl, queried
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
+from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
+from models.automation.incidents import commands, queries
+from models.automation.incidents.shapes import IncidentState, UpdateIncident
+from models.automation.run_operations.shapes import RunOperationPreview
+from models.core.access.rules import Scope
+from models.core.base import Id, JsonObject
+from models.people.members.queries import list_members
+from models.people.users.queries import display_name
+from runtime.errors import ConflictError, PlatformError
+
+router = Router(tags=["console"], refuse=refuse)
+
+_INCIDENTS = "/workspaces/{workspaceId}/incidents"
+_INCIDENT = f"{_INCIDENTS}/{{incidentId}}"
+_PAGE = 50
+_MOST_MEMBERS = 100
+_COUNTED, _EXAMINED = 20_000, 2_000
+"""Runs that the preview counts and looks at: fewer than the operation, so that it is quick."""
+
+
+@router.get(_INCIDENTS, access=paged(LIST), documented=False)
+async def get_incidents(
+    request: ApiRequest,
+    cursor: Cursor = None,
+    state: IncidentState = IncidentState.OPEN,
+    automation_id: QueryId | None = None,
+) -> Response:
+    """Look through the incidents of a workspace."""
+    turn = request.page("console incidents", _PAGE, cursor, state, automation_id)
+    listed = await queries.list_incidents(request.work, request.actor, turn, state, automation_id)
+    shell = await shell_of(request)
+    call = queried(f"{_api(request)}", state=state.value, automationId=automation_id)
+    return page(
+        request,
+        "incidents.html",
+        shell,
+        listed=listed,
+        cursor=cursor,
+        state=state.value,
+        states=[(one.value, one.value.capitalize()) for one in IncidentState],
+        automation_id=automation_id,
+        automations=[("", "Any automation"), *await automation_choices(request, automation_id)],
+        call=curl(shell.base, "GET", call),
+    )
+
+
+@router.get(_INCIDENT, access=paged(READ), documented=False)
+async def get_incident(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look at an incident."""
+    return await _incident(request, BLANK, cursor)
+
+
+async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = None) -> Response:
+    incident_id = request.ids["incidentId"]
+    incident = await queries.get_incident(request.work, request.actor, incident_id)
+    turn = request.page("console incident runs", _PAGE, cursor, incident_id)
+    runs = await queries.list_incident_runs(request.work, request.actor, incident_id, turn)
+    shell = await shell_of(request)
+    api = _api(request, incident_id)
+    answer = page(
+        request,
+        "incident.html",
+        shell,
+        incident=incident,
+        runs=runs,
+        cursor=cursor,
+        entered=entered,
+        members=await _members(request, incident.assignee_user_id),
+        is_open=incident.state is not IncidentState.CLOSED,
+        may_act=shell.may(Scope.AUTOMATIONS_WRITE),
+        calls={
+            "Get it": curl(shell.base, "GET", api),
+            "Its runs": curl(shell.base, "GET", f"{api}/runs"),
+            "Mute it": curl(shell.base, "PATCH", api, '{"muted": true}'),
+            "Close it": curl(shell.base, "POST", f"{api}/close"),
+        },
+    )
+    if entered.refusal is not None:
+        answer.status_code = entered.refusal.status
+    return answer
+
+
+async def _members(request: ApiRequest, assignee: Id | None) -> list[tuple[str, str]]:
+    """The people an incident can be assigned to, the one it is assigned to among them."""
+    people: dict[str, str] = {"": "Nobody"}
+    if Scope.MEMBERS_READ in request.actor.scopes:
+        turn = request.page("console assignees", _MOST_MEMBERS, None)
+        listed = await list_members(request.work, request.actor, turn)
+        people |= {str(one.user_id): one.name or one.email or "A member" for one in listed.members}
+    if assignee is not None and str(assignee) not in people:
+        people[str(assignee)] = await display_name(request.work, assignee)
+    return list(people.items())
+
+
+@router.post(f"{_INCIDENT}/edit", access=paged(WRITE), documented=False)
+async def edit_incident(request: ApiRequest, body: Fields) -> Response:
+    """Assign an incident, mute it, and write a note."""
+
+    async def change() -> None:
+        values: JsonObject = {
+            "assigneeUserId": body.texts.get("assigneeUserId") or None,
+            "note": body.texts.get("note", ""),
+            "muted": "muted" in body.texts,
+        }
+        incident_id = request.ids["incidentId"]
+        change = read_as(UpdateIncident, values)
+        await commands.update_incident(request.work, request.actor, incident_id, change)
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _incident(request, Entered(body.texts, outcome))
+    return done(request, "Saved.", _own_path(request))
+
+
+@router.post(f"{_INCIDENT}/close", access=paged(WRITE), documented=False)
+async def close_incident(request: ApiRequest) -> Response:
+    """Close an incident."""
+    await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
+    return done(request, "The incident is closed.", _own_path(request))
+
+
+@router.post(f"{_INCIDENT}/reopen", access=paged(WRITE), documented=False)
+async def reopen_incident(request: ApiRequest) -> Response:
+    """Open a closed incident again."""
+    await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
+    return done(request, "The incident is open again.", _own_path(request))
+
+
+@router.post(
+    f"{_INCIDENT}/retry/preview",
+    access=paged(PREVIEW),
+    errors=[ConflictError],
+    documented=False,
+)
+async def preview_retry(request: ApiRequest, body: Fields) -> Response:
+    """Look at what a retry of an incident would do, and choose how."""
+    return await _retry_form(request, body, None)
+
+
+@router.post(
+    f"{_INCIDENT}/retry",
+    access=paged(replace(WRITE, heavy=True)),
+    errors=[ConflictError],
+    documented=False,
+)
+async def retry_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Retry the runs of an incident, and lead to the operation that does."""
+
+    async def accept() -> None:
+        ids, new_id = request.ids["incidentId"], request.new_id
+        await commands.retry_incident(request.work, request.actor, ids, new_id, retry_of(body))
+
+    outcome = await attempt(request, accept)
+    if isinstance(outcome, PlatformError):
+        return await _retry_form(request, body, outcome)
+    return see_other(f"/workspaces/{request.workspace_id}/runs/operations/{request.new_id}")
+
+
+async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError | None) -> Response:
+    incident_id = request.ids["incidentId"]
+
+    async def preview() -> RunOperationPreview:
+        return await commands.preview_retry(
+            request.work,
+            request.actor,
+            incident_id,
+            retry_of(body),
+            counted=_COUNTED,
+            examined=_EXAMINED,
+        )
+
+    outcome = await attempt(request, preview)
+    if isinstance(outcome, PlatformError):
+        refusal = refusal or outcome
+    shell = await shell_of(request)
+    values = json.dumps(values_of(body))
+    answer = page(
+        request,
+        "incident_retry.html",
+        shell,
+        incident=await queries.get_incident(request.work, request.actor, incident_id),
+        place=_own_path(request),
+        preview=None if isinstance(outcome, PlatformError) else outcome,
+        entered=Entered(body.texts, refusal),
+        call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", values),
+    )
+    if refusal is not None:
+        answer.status_code = refusal.status
+    return answer
+
+
+def _own_path(request: ApiRequest) -> str:
+    return f"/workspaces/{request.workspace_id}/incidents/{request.ids['incidentId']}"
+
+
+def _api(request: ApiRequest, *parts: object) -> str:
+    return "/".join(("/v1/workspaces", str(request.workspace_id), "incidents", *map(str, parts)))

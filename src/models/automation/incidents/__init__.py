@@ -1,0 +1,1 @@
+"""Incidents: failed runs that failed alike, told about once (ADR 0094)."""

@@ -1,0 +1,189 @@
+"""Reading incidents. Every query names the workspace."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import Select, Uuid, bindparam, func, select
+
+from models.automation.automations.joins import (
+    AUTOMATION,
+    VERSION,
+    automation_of,
+    open_automations,
+    placed_automations,
+    version_of,
+)
+from models.automation.incidents.closing import of_opening, unresolved
+from models.automation.incidents.rules import CloseReason
+from models.automation.incidents.shapes import (
+    IncidentDetail,
+    IncidentList,
+    IncidentRunList,
+    IncidentRunShape,
+    IncidentState,
+    IncidentSummary,
+    IncidentVersionCount,
+    SuspectedVersion,
+)
+from models.automation.incidents.tables import (
+    Incident,
+    IncidentRun,
+    incident,
+    incident_run,
+    incident_version,
+)
+from models.content.items.queries import PlacementOf
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+MOST_COUNTED = 10_000
+"""Runs of an opening, the oldest ones, through which a page looks for failed retries."""
+_MOST_VERSIONS = 50
+_incident = incident.c
+_kept = incident_run.c
+
+visible = PlacementOf(
+    placed_automations()
+    .join(incident, _incident.automation_id == AUTOMATION.id)
+    .where(
+        _incident.id == bindparam("id", type_=Uuid),
+        _incident.workspace_id == AUTOMATION.workspace_id,
+    )
+)
+"""The placement of an incident's automation."""
+
+
+class _NamedIncident(Protocol):
+    id: Id
+    workspace_id: Id
+    automation_id: Id
+    runs: int
+    runs_before: int
+    opened_at: datetime
+    closed_at: datetime | None
+    close_reason: str | None
+    muted: bool
+
+
+async def list_incidents(
+    work: UnitOfWork,
+    actor: Actor,
+    page: PageRequest,
+    state: IncidentState | None = None,
+    automation_id: Id | None = None,
+) -> IncidentList:
+    """The incidents of automations that the actor sees, the one opened last first."""
+    statement = _named(actor).where(
+        _incident.automation_id.in_(open_automations(actor, Level.VIEW))
+    )
+    if state is not None:
+        is_open = _incident.closed_at.is_(None)
+        muted = _incident.muted.is_(state is IncidentState.MUTED)
+        conditions = (~is_open,) if state is IncidentState.CLOSED else (is_open, muted)
+        statement = statement.where(*conditions)
+    if automation_id is not None:
+        statement = statement.where(_incident.automation_id == automation_id)
+    rows = await page.descending(
+        work, statement, _incident.opened_at, _incident.id, of=_NamedIncident
+    )
+    return IncidentList(
+        incidents=[IncidentSummary(**_summary(row)) for row in rows.items], cursor=rows.cursor
+    )
+
+
+async def get_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> IncidentDetail:
+    """One incident, with its versions. Raises NotFoundError."""
+    row = await work.first(_named(actor).where(_incident.id == incident_id), of=_NamedIncident)
+    if row is None:
+        raise NotFoundError("incident")
+    left = unresolved(row.id, of_opening(row), MOST_COUNTED).subquery()
+    return IncidentDetail(
+        **_summary(row),
+        unresolved=int(await work.scalar(select(func.count()).select_from(left))),
+        versions=await _versions(work, row),
+        suspected_version=await _suspected(work, row),
+    )
+
+
+async def list_incident_runs(
+    work: UnitOfWork, actor: Actor, incident_id: Id, page: PageRequest
+) -> IncidentRunList:
+    """The runs of an incident, the one that failed last first."""
+    statement = select(incident_run).where(
+        _kept.workspace_id == actor.workspace_id, _kept.incident_id == incident_id
+    )
+    rows = await page.descending(work, statement, _kept.failed_at, _kept.run_id, of=IncidentRun)
+    return IncidentRunList(
+        runs=[IncidentRunShape.model_validate(row) for row in rows.items], cursor=rows.cursor
+    )
+
+
+async def load(work: UnitOfWork, actor: Actor, incident_id: Id) -> Incident:
+    """The row of an incident, locked. Raises NotFoundError."""
+    statement = select(incident).where(
+        _incident.workspace_id == actor.workspace_id, _incident.id == incident_id
+    )
+    row = await work.first(statement.with_for_update(), of=Incident)
+    if row is None:
+        raise NotFoundError("incident")
+    return row
+
+
+def _named(actor: Actor) -> Select[Any]:
+    return (
+        select(incident, AUTOMATION.label.label("automation_label"))
+        .join(*automation_of(incident))
+        .where(_incident.workspace_id == actor.workspace_id)
+    )
+
+
+def _summary(row: _NamedIncident) -> dict[str, Any]:
+    own = IncidentSummary.model_fields.keys() - {"state", "runs", "runs_in_all", "close_reason"}
+    return {
+        **{name: getattr(row, name) for name in own},
+        "state": _state(row),
+        "runs": row.runs - row.runs_before,
+        "runs_in_all": row.runs,
+        "close_reason": row.close_reason and CloseReason(row.close_reason),
+    }
+
+
+def _state(row: _NamedIncident) -> IncidentState:
+    if row.closed_at is not None:
+        return IncidentState.CLOSED
+    return IncidentState.MUTED if row.muted else IncidentState.OPEN
+
+
+async def _versions(work: UnitOfWork, row: _NamedIncident) -> Sequence[IncidentVersionCount]:
+    counts = incident_version.c
+    rows = await work.rows(
+        select(counts.automation_version_id, counts.runs, VERSION.version)
+        .join(*version_of(incident_version))
+        .where(counts.incident_id == row.id)
+        .order_by(VERSION.version.desc())
+        .limit(_MOST_VERSIONS)
+    )
+    return [IncidentVersionCount.model_validate(one) for one in rows]
+
+
+async def _suspected(work: UnitOfWork, row: _NamedIncident) -> SuspectedVersion | None:
+    version = await work.first(
+        select(
+            VERSION.id.label("automation_version_id"),
+            VERSION.version,
+            VERSION.published_at,
+            VERSION.created_by_user_id.label("author_user_id"),
+        )
+        .where(
+            VERSION.workspace_id == row.workspace_id,
+            VERSION.automation_id == row.automation_id,
+            VERSION.published_at <= row.opened_at,
+        )
+        .order_by(VERSION.published_at.desc())
+        .limit(1)
+    )
+    return None if version is None else SuspectedVersion.model_validate(version)

@@ -1,0 +1,116 @@
+"""Tables of incidents, of the runs and versions in them, and of failures not yet grouped."""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    text,
+)
+from sqlmodel import Field, SQLModel
+
+from models.automation.incidents.rules import CloseReason
+from models.core.base import Id
+from runtime.schema import Timestamp, one_of, table_of
+
+_IS_OPEN = text("closed_at IS NULL")
+_OF_INCIDENT = (["workspace_id", "incident_id"], ["incident.workspace_id", "incident.id"])
+
+
+class UngroupedFailure(SQLModel, table=True):
+    """A failed run that is not yet part of an incident.
+
+    A trigger of the runs writes it with the end, so nobody waits for the row of an incident. It
+    refers to nothing by a constraint: each end would pay for the look.
+    """
+
+    __tablename__ = "ungrouped_failure"
+    __table_args__ = (Index("ix_ungrouped_failure_workspace_id", "workspace_id"),)
+
+    run_id: Id = Field(primary_key=True)
+    workspace_id: Id
+
+
+class Incident(SQLModel, table=True):
+    """The failed runs of an automation that share a fingerprint; tests are not among them.
+
+    A failure after it was closed opens it again: `openings` counts that, and `runs_before` are the
+    runs of the openings before this one. What happens after `watched_since` may close it.
+    """
+
+    __tablename__ = "incident"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("automation_id", "fingerprint"),
+        ForeignKeyConstraint(
+            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
+        ),
+        ForeignKeyConstraint(["assignee_user_id"], ["app_user.id"]),
+        ForeignKeyConstraint(["closed_by_user_id"], ["app_user.id"]),
+        one_of("close_reason", CloseReason),
+        Index("ix_incident_all", "workspace_id", "opened_at", "id"),
+        Index("ix_incident_open", "workspace_id", "opened_at", "id", postgresql_where=_IS_OPEN),
+        Index("ix_incident_checked", "checked_at", postgresql_where=_IS_OPEN),
+        Index("ix_incident_closed", "closed_at", postgresql_where=text("closed_at IS NOT NULL")),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    automation_id: Id
+    fingerprint: bytes = Field(sa_type=LargeBinary)
+    node_id: str | None = None
+    error_code: str | None = None
+    message: str
+    runs: int = Field(sa_type=BigInteger)
+    runs_before: int = Field(sa_type=BigInteger)
+    openings: int
+    first_failed_at: datetime = Field(sa_type=Timestamp)
+    last_failed_at: datetime = Field(sa_type=Timestamp)
+    last_run_id: Id
+    last_version_id: Id
+    opened_at: datetime = Field(sa_type=Timestamp)
+    watched_since: datetime = Field(sa_type=Timestamp)
+    checked_at: datetime = Field(sa_type=Timestamp)
+    closed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    close_reason: str | None = None
+    closed_by_user_id: Id | None = None
+    assignee_user_id: Id | None = None
+    muted: bool
+    note: str
+
+
+class IncidentRun(SQLModel, table=True):
+    """A run of an incident. It refers to no run by a constraint: runs are purged on their own."""
+
+    __tablename__ = "incident_run"
+    __table_args__ = (
+        ForeignKeyConstraint(*_OF_INCIDENT),
+        Index("ix_incident_run_incident_id", "incident_id", "failed_at", "run_id"),
+        Index("ix_incident_run_failed_at", "failed_at"),
+    )
+
+    run_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    incident_id: Id
+    failed_at: datetime = Field(sa_type=Timestamp)
+
+
+class IncidentVersion(SQLModel, table=True):
+    """The runs of an incident by the version that they ran on."""
+
+    __tablename__ = "incident_version"
+    __table_args__ = (ForeignKeyConstraint(*_OF_INCIDENT),)
+
+    incident_id: Id = Field(primary_key=True)
+    automation_version_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    runs: int = Field(sa_type=BigInteger)
+
+
+ungrouped_failure = table_of(UngroupedFailure)
+incident = table_of(Incident)
+incident_run = table_of(IncidentRun)
+incident_version = table_of(IncidentVersion)
