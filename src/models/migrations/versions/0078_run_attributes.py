@@ -1,10 +1,10 @@
-"""Attributes of runs, and the index that finds a run by them (ADR 0098)."""
+"""Attributes of runs, and the index that finds a run by them (ADR 0095)."""
 
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0081"
+revision = "0078"
 down_revision = "0077"
 branch_labels = None
 depends_on = None
