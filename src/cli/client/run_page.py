@@ -46,7 +46,7 @@ async def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
     say(console, "")
     print_rows(console, _NODES, [_node_row(node) for node in run["nodeRuns"]])
     if run["metadata"].get("trimmed"):
-        say(console, "There are more nodes: --json of the operation node-runs has them all.")
+        say(console, "There are more nodes; the page of the run has all of them.")
 
 
 def _node_row(node: Json) -> tuple[object, ...]:

@@ -103,3 +103,4 @@ async def test_the_page_of_a_run_leads_to_the_runs_with_its_attributes(
     listed = (await owner.get(links[0])).text
     assert set(re.findall(r'href="/runs/([^"/]+)"', listed)) == {run["id"]}
     assert 'value="order:A\\, 17"' in listed
+    assert "order:A, 17" in listed, "the note of the row"

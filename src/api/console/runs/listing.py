@@ -98,11 +98,13 @@ class Row:
 
     @property
     def note(self) -> str:
-        """The reason why it failed, or what it waits for."""
+        """The reason why it failed, or else the waits it is in, or its attributes."""
         if self.run.error:
             return self.run.error
         waiting = self.run.metadata.get("waiting") or []
-        return "; ".join(f"{one['nodeId']}: {plain(one['reason'])}" for one in waiting[:3])
+        reasons = "; ".join(f"{one['nodeId']}: {plain(one['reason'])}" for one in waiting[:3])
+        attributes = sorted((self.run.attributes or {}).items())
+        return reasons or " ".join(f"{key}:{value}" for key, value in attributes)
 
 
 @dataclass(frozen=True, slots=True)
