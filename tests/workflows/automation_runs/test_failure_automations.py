@@ -157,6 +157,7 @@ async def test_a_failed_handler_is_not_handled(engine: Engine) -> None:
     assert answer.status == "failed"
     assert answer.metadata.get("failureRunId") is None
     assert await runs_of(engine, last.id) == []
+    await grouped(engine.database)
     assert len(await notices(engine, answer.id)) == 1
 
 
@@ -221,4 +222,5 @@ async def test_a_run_closed_from_several_sides_is_handled_once(engine: Engine) -
     assert sum(closed) == 1
     await handled(engine, handler.id, run_id)
     assert len(await runs_of(engine, handler.id)) == 1
+    await grouped(engine.database)
     assert len(await notices(engine, run_id)) == 1
