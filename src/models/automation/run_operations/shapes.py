@@ -25,6 +25,7 @@ from models.core.base import (
     Shape,
     example,
 )
+from models.core.documented import documented_as
 from models.core.moments import InputMoment
 
 
@@ -145,9 +146,9 @@ class RunOperationShape(Shape):
     id: Id
     action: OperationAction
     status: OperationStatus
-    filter: JsonObject | None = None
-    retry: JsonObject | None = None
-    resume: JsonObject | None = None
+    filter: Annotated[JsonObject, documented_as("WorkspaceRunQuery")] | None = None
+    retry: Annotated[JsonObject, documented_as("BulkRetry")] | None = None
+    resume: Annotated[JsonObject, documented_as("BulkResume")] | None = None
     rate: float | None = None
     undoes: Id | None = None
     undoable: bool = False
