@@ -204,7 +204,7 @@ async def test_the_keyboard_reaches_the_content(page: Page, server: Server, pers
     await page.press("Tab")
     assert await page.evaluate("document.activeElement.innerText") == "Skip to the content"
     await page.press("Enter")
-    for _ in range(20):
+    for _ in range(40):
         await page.press("Tab")
         if await page.evaluate("document.activeElement.getAttribute('href')") == f"/runs/{run_id}":
             break

@@ -47,7 +47,7 @@ async def test_a_person_finds_runs_by_a_text_and_keeps_the_filter(
     await page.write("[name=failedNodeId]", "refuse")
     await page.press("Enter")
     await page.until("location.search.includes('failedNodeId=refuse')")
-    await page.until("document.querySelector('.more').open")
+    await page.until("document.querySelector('.more')?.open")
     await page.click("[commandfor=save-filter]")
     await page.until("document.querySelector('#save-filter').open")
     await page.screenshot(screens / f"save-filter-{theme}.png")

@@ -30,6 +30,7 @@ from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Received, Script, Serve, reply
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.hooks import make_hook, send
+from tests.support.incidents import grouped
 from tests.support.patience import eventually
 from tests.support.spaces import Space
 
@@ -265,6 +266,7 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
     run = await seen.get(f"{path_of(made)}/runs/{run_id}")
     errors = {one["nodeId"]: one.get("error") for one in read(run)["nodeRuns"]}
     assert errors["bad-cut"].startswith("The server answered 400. What it said is not shown")
+    await grouped(engine.database)
     told = [
         run,
         await seen.get(f"{space.path}/actions/{action['id']}/runs"),

@@ -59,8 +59,9 @@ async def create_run_operation(
 async def list_run_operations(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[RunOperationList]:
-    """List operations over runs, newest first: the caller's own, or all for owners and
-    administrators.
+    """List operations over runs, newest first.
+
+    They are the caller's own; owners and administrators see all.
     """
     page = request.page("run_operations", limit, cursor)
     return Data(await queries.list_operations(request.work, request.actor, page))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Uuid, any_, delete, insert, literal, select, tuple_, update
+from sqlalchemy import ARRAY, Uuid, any_, delete, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.joins import RUN, failed_node_of
@@ -100,7 +100,7 @@ async def _failures(work: UnitOfWork, run_ids: Sequence[Id]) -> Sequence[_Failur
             RUN.automation_id,
             RUN.automation_version_id,
             RUN.status,
-            RUN.completed_at,
+            func.coalesce(RUN.completed_at, RUN.created_at).label("completed_at"),
             RUN.error,
             node.c.node_id,
             node.c.error_code,

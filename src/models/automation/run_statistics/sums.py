@@ -74,6 +74,8 @@ async def purge_sums(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
 
 def ends_of(notes: FromClause) -> Select[Any]:
     """The facts that sums are made of, of the runs that were noted as ended."""
+    # One run without its end must not keep all others from the sums.
+    ended_at = func.coalesce(RUN.completed_at, RUN.created_at)
     node = failed_node_of(notes.c.run_id).lateral("node")
     failed = RUN.status.in_([status.value for status in FAILURES])
     return (
@@ -81,7 +83,7 @@ def ends_of(notes: FromClause) -> Select[Any]:
             notes.c.workspace_id,
             RUN.automation_id,
             RUN.status,
-            RUN.completed_at,
+            ended_at.label("completed_at"),
             _bucket(RUN.completed_at, RUN.started_at).label("duration"),
             _bucket(RUN.started_at, RUN.created_at).label("queueing"),
             func.coalesce(node.c.node_id, "").label("node_id"),
