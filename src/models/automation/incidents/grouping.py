@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Uuid, any_, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import ARRAY, Uuid, any_, delete, func, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.joins import RUN, failed_node_of
@@ -185,7 +185,8 @@ async def _keep_runs(work: UnitOfWork, row: Incident, runs: Sequence[_FailureRow
     """Write down the runs of an incident, and how many each version has."""
     own = {"workspace_id": row.workspace_id, "incident_id": row.id}
     rows = [{**own, "run_id": run.id, "failed_at": run.completed_at} for run in runs]
-    await work.execute(insert(incident_run), rows)
+    # A row that was put back may fail again.
+    await work.execute(upsert(incident_run).on_conflict_do_nothing(), rows)
     counts = Counter(run.automation_version_id for run in runs)
     statement = upsert(incident_version)
     statement = statement.on_conflict_do_update(

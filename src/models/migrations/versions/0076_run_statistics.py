@@ -13,7 +13,9 @@ depends_on = None
 NOTED = """
 CREATE FUNCTION note_ended_run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO ended_run (run_id, workspace_id) VALUES (NEW.id, NEW.workspace_id);
+    -- A row that was put back may end again.
+    INSERT INTO ended_run (run_id, workspace_id) VALUES (NEW.id, NEW.workspace_id)
+        ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;

@@ -11,7 +11,8 @@ depends_on = None
 NOTED = """
 CREATE FUNCTION note_failed_run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO ungrouped_failure (run_id, workspace_id) VALUES (NEW.id, NEW.workspace_id);
+    INSERT INTO ungrouped_failure (run_id, workspace_id) VALUES (NEW.id, NEW.workspace_id)
+        ON CONFLICT DO NOTHING;
     RETURN NULL;
 END
 $$;
