@@ -6,6 +6,9 @@ import pytest
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
+from models.messages.jobs.commands import accept_job
+from runtime.families import Family
+from runtime.ids import new_id
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -92,10 +95,24 @@ async def test_others_see_no_changes_of_an_owner(
 ) -> None:
     path = await proposed(client, space, CREATION)
     editor, _ = await space.member(Role.EDITOR)
-    for other in (editor,):
-        async with await signed_in(app, space, other) as reader:
-            assert (await reader.get(path)).status_code == 404
-            assert path not in (await reader.get(f"/workspaces/{space.id}")).text
+    async with await signed_in(app, space, editor) as reader:
+        assert (await reader.get(path)).status_code == 404
+        assert path not in (await reader.get(f"/workspaces/{space.id}")).text
     async with await signed_in(app, foreign) as stranger:
         assert (await stranger.get(path)).status_code == 404
         assert (await stranger.send_form(f"{path}/apply")).status_code == 404
+
+
+async def test_only_who_asked_for_a_plan_waits_for_it(
+    app: FastAPI, space: Space, owner: Visitor
+) -> None:
+    plan_id = new_id()
+    async with space.database.transaction() as work:
+        await accept_job(
+            work, space.actor, Family.CHANGE_PLAN, plan_id, plan_id, summary="Plan", input={}
+        )
+    path = f"/workspaces/{space.id}/changes/{plan_id}/plan"
+    assert "asking the model" in (await owner.get(path)).text
+    editor, _ = await space.member(Role.EDITOR)
+    async with await signed_in(app, space, editor) as other:
+        assert (await other.get(path)).status_code == 404

@@ -16,6 +16,7 @@ from api.routers.workspace.ai_runs import READ as READ_RUN
 from api.routers.workspace.ai_runs import WRITE
 from api.routers.workspace.changes import CHANGES
 from models.core.access.rules import Scope
+from models.messages.jobs.queries import own_job
 from models.workspace.changes import queries
 from models.workspace.changes.commands import application, proposals
 from models.workspace.changes.rules.kinds import Stake
@@ -29,6 +30,7 @@ from models.workspace.changes.shapes import (
 )
 from models.workspace.starters import planning
 from runtime.errors import ConflictError, InProgressError, NotFoundError
+from runtime.families import Family
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -83,6 +85,7 @@ async def get_plan(request: ApiRequest) -> Response:
     try:
         planned: ChangeSetDetail | None = await queries.get_changes(work, actor, change_id)
     except NotFoundError:
+        await own_job(work, actor, Family.CHANGE_PLAN, change_id)
         planned = await planning.plan_outcome(work, actor, change_id, last=False)
     if planned is not None:
         return see_other(f"/workspaces/{request.workspace_id}/changes/{change_id}")
