@@ -10,8 +10,7 @@ from pydantic import BeforeValidator
 
 from api.console.words import curl, plain, queried
 from api.kernel.request import ApiRequest
-from models.automation.automation_runs.queries import list_workspace_runs
-from models.automation.automation_runs.recent_runs import count_open
+from models.automation.automation_runs.queries import count_open, list_workspace_runs
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.automation_runs.shapes import AutomationRunShape

@@ -1,10 +1,10 @@
 """Reading runs. Every query names the workspace (promise I6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_, union_all
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
@@ -18,7 +18,7 @@ from models.automation.automation_runs.shapes import (
     AutomationRunList,
     AutomationRunShape,
 )
-from models.automation.automation_runs.tables import AutomationRun, automation_run
+from models.automation.automation_runs.tables import IS_OPEN, AutomationRun, automation_run
 from models.automation.automations.joins import AUTOMATION, open_automations
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
@@ -147,6 +147,24 @@ async def list_workspace_runs(
     if await work.scalar(seen) is None:
         raise NotFoundError("automation")
     return await list_runs(work, actor, automation_id, page, filters)
+
+
+async def count_open(
+    work: UnitOfWork, actor: Actor, automation_id: Id | None, most: int
+) -> Mapping[RunStatus, int]:
+    """The open runs by status that the actor sees, each counted up to `most`."""
+    runs = workspace_runs(actor, Level.VIEW).where(IS_OPEN)
+    if automation_id is not None:
+        runs = runs.where(_run.automation_id == automation_id)
+    parts = [
+        runs.with_only_columns(_run.status).where(_run.status == status).limit(most).subquery()
+        for status in OPEN_RUN
+    ]
+    every = union_all(*map(select, parts)).subquery("every")
+    rows = await work.rows(
+        select(every.c.status, func.count().label("runs")).group_by(every.c.status)
+    )
+    return {RunStatus(row.status): row.runs for row in rows}
 
 
 def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Select[Any]:

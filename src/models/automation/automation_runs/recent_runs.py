@@ -3,15 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import ARRAY, Select, Uuid, func, literal, select, true, union_all
+from sqlalchemy import ARRAY, Uuid, func, literal, select, true
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.tables import IS_OPEN, automation_run
-from models.automation.automations.joins import AUTOMATION, open_automations
-from models.core.access.rules import Actor, Level
+from models.automation.automation_runs.rules import ENDED_RUN, RunSource, RunStatus
+from models.automation.automation_runs.tables import automation_run
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 
@@ -92,27 +91,3 @@ async def recent_outcomes(
         .group_by(ids.c.automation_id)
     )
     return {row.automation_id: Outcomes(row.ended, row.succeeded) for row in rows}
-
-
-async def count_open(
-    work: UnitOfWork, actor: Actor, automation_id: Id | None, most: int
-) -> Mapping[RunStatus, int]:
-    """The open runs by status that the actor sees, each counted up to `most`."""
-    automations = open_automations(actor, Level.VIEW)
-    if automation_id is not None:
-        automations = automations.where(AUTOMATION.id == automation_id)
-
-    def of_status(status: RunStatus) -> Select[Any]:
-        runs = select(literal(status.value).label("status")).where(
-            _run.workspace_id == actor.workspace_id,
-            IS_OPEN,
-            _run.status == status,
-            _run.automation_id.in_(automations),
-        )
-        return select(runs.limit(most).subquery())
-
-    every = union_all(*map(of_status, sorted(OPEN_RUN))).subquery("every")
-    rows = await work.rows(
-        select(every.c.status, func.count().label("runs")).group_by(every.c.status)
-    )
-    return {RunStatus(row.status): row.runs for row in rows}
