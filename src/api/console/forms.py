@@ -12,9 +12,10 @@ from starlette.responses import Response
 from api.console.rendering import is_htmx, see_other, toast
 from api.kernel.access import Access
 from api.kernel.request import ApiRequest
-from models.core.base import Input
+from models.core.base import Input, JsonObject
 from models.core.problems import place, refusal, sentence
-from runtime.errors import Detail
+from runtime.errors import Detail, ValidationError
+from runtime.strict_json import StrictJsonError, parse
 
 S = TypeVar("S", bound=Input)
 
@@ -40,6 +41,23 @@ def body_of(shape: type[S], fields: Mapping[str, object]) -> S:
         raise refusal(
             [Detail(place(one, fields), sentence(one)) for one in error.errors()]
         ) from None
+
+
+def read_json(name: str, text: str) -> object:
+    """The JSON that a person wrote into a field. Raises ValidationError."""
+    try:
+        return parse(text.encode())
+    except StrictJsonError as error:
+        message = error.message.replace("The body", "The text")
+        raise ValidationError.at(name, message) from None
+
+
+def read_object(name: str, text: str) -> JsonObject:
+    """The JSON object that a person wrote into a field. Raises ValidationError."""
+    value = read_json(name, text)
+    if not isinstance(value, dict):
+        raise ValidationError.at(name, 'must be a JSON object, such as {"name": "Ada"}')
+    return value
 
 
 def done(request: ApiRequest, message: str, path: str) -> Response:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from api.console.automations.pictures import Picture, picture_of
 from api.console.automations.places import Place, places_of
-from api.console.forms import Form, paged
+from api.console.forms import Form, paged, read_json
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -28,7 +28,6 @@ from models.automation.automations.shapes import (
 from models.core.base import JsonObject
 from models.core.moments import InputMoment
 from runtime.errors import ConflictError, PlatformError, ValidationError
-from runtime.strict_json import StrictJsonError, parse
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -161,11 +160,7 @@ def _content(body: Draft) -> JsonObject:
 
 
 def _read(name: str, text: str) -> JsonObject:
-    try:
-        value = parse(text.encode())
-    except StrictJsonError as error:
-        message = error.message.replace("The body", "The text")
-        raise ValidationError.at(name, message) from None
+    value = read_json(name, text)
     if not isinstance(value, dict):
         raise ValidationError.at(name, "It must be a JSON object.")
     return value

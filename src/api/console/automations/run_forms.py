@@ -6,7 +6,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.forms import Form, paged
+from api.console.forms import Form, paged, read_object
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -20,9 +20,7 @@ from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.recent_runs import RecentPayload, recent_payloads
 from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
 from models.automation.automations import queries
-from models.core.base import JsonObject
 from runtime.errors import PlatformError, RunError, ValidationError
-from runtime.strict_json import StrictJsonError, parse
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -122,15 +120,3 @@ def faults_of(refusal: PlatformError) -> Sequence[str]:
 
 async def _payloads(request: ApiRequest) -> Sequence[RecentPayload]:
     return await recent_payloads(request.work, request.actor, request.ids["automationId"], _OFFERED)
-
-
-def read_object(name: str, text: str) -> JsonObject:
-    """The JSON object that a person wrote. Raises ValidationError."""
-    try:
-        value = parse(text.encode())
-    except StrictJsonError as error:
-        message = error.message.replace("The body", "The text")
-        raise ValidationError.at(name, message) from None
-    if not isinstance(value, dict):
-        raise ValidationError.at(name, 'must be a JSON object, such as {"name": "Ada"}')
-    return value

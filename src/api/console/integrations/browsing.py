@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, paged
+from api.console.forms import Form, body_of, paged, read_json
 from api.console.integrations.calls import Outcome, outcome_of
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
@@ -36,8 +36,7 @@ from models.sources.provider_calls.shapes import (
     NamedResource,
     ResourceContent,
 )
-from runtime.errors import NotFoundError, ValidationError
-from runtime.strict_json import StrictJsonError, parse
+from runtime.errors import NotFoundError
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -62,11 +61,8 @@ class Chosen(Form):
 
     def named(self, connection_id: Id, **others: object) -> dict[str, object]:
         """The body of an operation on the resource. Raises ValidationError."""
-        try:
-            chosen = parse(self.resource.encode())
-        except StrictJsonError as error:
-            raise ValidationError.at("resource", error.message) from None
-        return {"connectionId": str(connection_id), "resource": chosen, **others}
+        resource = read_json("resource", self.resource)
+        return {"connectionId": str(connection_id), "resource": resource, **others}
 
 
 @router.get(f"{_ONE}/browse", access=paged(_BROWSE), errors=PROVIDER_ERRORS, documented=False)

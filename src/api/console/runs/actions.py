@@ -5,8 +5,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from starlette.responses import Response
 
-from api.console.automations.run_forms import read_object
-from api.console.forms import Form, done, paged
+from api.console.forms import Form, done, paged, read_object
 from api.console.refusals import refuse
 from api.console.rendering import see_other
 from api.console.shell import local_path

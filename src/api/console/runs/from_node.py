@@ -6,8 +6,8 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.automations.run_forms import faults_of, read_object
-from api.console.forms import Form, paged
+from api.console.automations.run_forms import faults_of
+from api.console.forms import Form, paged, read_object
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from api.console.forms import read_json
 from api.console.workspace.entered import Fields, read_as
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.run_operations.rules import OperationAction
@@ -11,7 +12,6 @@ from models.automation.run_operations.selection import frozen
 from models.automation.run_operations.shapes import CreateRunOperation
 from models.core.base import JsonObject
 from runtime.errors import ValidationError
-from runtime.strict_json import StrictJsonError, parse
 
 SELECTIONS = [
     ("ticked", "the ticked runs"),
@@ -91,17 +91,10 @@ def values_of(fields: Fields, now: datetime) -> JsonObject:
         values["retry"] |= {"again": True} if "again" in texts else {}
     if action is OperationAction.RESUME:
         node_id = {"nodeId": texts["nodeId"]} if texts.get("nodeId") else {}
-        values["resume"] = {**node_id, "data": _data(texts.get("data", "{}"))}
+        values["resume"] = {**node_id, "data": read_json("data", texts.get("data", "{}"))}
     if texts.get("rate"):
         values["rate"] = _number(texts["rate"])
     return values
-
-
-def _data(text: str) -> object:
-    try:
-        return parse(text.encode())
-    except StrictJsonError as error:
-        raise ValidationError.at("data", error.message.replace("The body", "The text")) from None
 
 
 def _number(text: str) -> float:

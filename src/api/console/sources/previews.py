@@ -7,12 +7,12 @@ from typing import Any
 
 from starlette.responses import Response
 
-from api.console.forms import body_of, paged
+from api.console.forms import body_of, paged, read_json
 from api.console.integrations.calls import Outcome, outcome_of
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import Shell, shell_of
-from api.console.sources.routes import CREATE, MODES, REMOVALS, NewSource, read_config
+from api.console.sources.routes import CREATE, MODES, REMOVALS, NewSource
 from api.console.words import curl
 from api.kernel.routing import ApiRequest, Router
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, WRITE
@@ -40,7 +40,7 @@ _ROWS = 20
 @router.post(f"{_ALL}/preview", access=_READ, documented=False)
 async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     """Read the first rows of a source that is being described."""
-    fields = {"kind": body.kind, "config": read_config(body.config), "limit": _ROWS}
+    fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}
     wanted = body_of(PreviewDataSource, fields)
     draft = body.model_dump(by_alias=True, exclude_none=True)
     await accept_preview(request.work, request.actor, request.new_id, wanted, draft)

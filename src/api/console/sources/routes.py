@@ -6,7 +6,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.forms import Form, body_of, done, paged
+from api.console.forms import Form, body_of, done, paged, read_json
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import shell_of
@@ -25,8 +25,7 @@ from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.data_sources import commands
 from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
 from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
-from runtime.errors import ConflictError, InProgressError, ValidationError
-from runtime.strict_json import StrictJsonError, parse
+from runtime.errors import ConflictError, InProgressError
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -114,7 +113,7 @@ async def create(request: ApiRequest, body: NewSource) -> Response:
     fields = {
         "label": body.label,
         "kind": body.kind,
-        "config": read_config(body.config),
+        "config": read_json("config", body.config),
         "keyFields": [key for key in keys if key],
         "writeMode": body.write_mode,
         "removedRows": body.removed_rows,
@@ -213,11 +212,3 @@ def _id(request: ApiRequest) -> Id:
 
 def _path(request: ApiRequest) -> str:
     return f"/workspaces/{request.workspace_id}/data-sources/{_id(request)}"
-
-
-def read_config(text: str) -> object:
-    """The JSON of a config. Raises ValidationError."""
-    try:
-        return parse(text.encode())
-    except StrictJsonError as error:
-        raise ValidationError.at("config", error.message) from None
