@@ -1,7 +1,7 @@
 """The page of two runs side by side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
@@ -63,7 +63,7 @@ class Compared:
         )
 
 
-@router.get("/runs/{runId}/comparison", access=paged(READ), documented=False)
+@router.get("/runs/{runId}/comparison", access=paged(replace(READ, heavy=True)), documented=False)
 async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> Response:
     """Look at a run beside another one of its automation."""
     run_id = request.ids["runId"]

@@ -21,7 +21,7 @@ _PERIODS = (("hour", "Last 24 hours"), ("day", "Last 30 days"))
 
 @router.get(
     "/workspaces/{workspaceId}/runs/statistics",
-    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)),
+    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, heavy=True)),
     documented=False,
 )
 async def get_statistics_page(

@@ -11,7 +11,7 @@ from models.automation.run_comparisons.shapes import RunComparison
 router = Router(tags=["automation runs"])
 
 
-@router.get(f"{RUN}/comparison", access=replace(READ, snapshot=True))
+@router.get(f"{RUN}/comparison", access=replace(READ, snapshot=True, heavy=True))
 async def compare_automation_runs(
     request: ApiRequest, with_: QueryId | None = None
 ) -> Data[RunComparison]:

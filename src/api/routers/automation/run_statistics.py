@@ -1,5 +1,7 @@
 """Statistics of the runs of a workspace, and of one automation."""
 
+from dataclasses import replace
+
 from api.kernel.routing import Access, ApiRequest, Data, QueryId, Router
 from api.routers.automation.automation_runs import WORKSPACE_RUNS
 from api.routers.automation.automations import AUTOMATION, READ
@@ -13,7 +15,8 @@ router = Router(tags=["automation runs"])
 
 
 @router.get(
-    f"{WORKSPACE_RUNS}/statistics", access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)
+    f"{WORKSPACE_RUNS}/statistics",
+    access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, heavy=True),
 )
 async def get_run_statistics(
     request: ApiRequest,
@@ -31,7 +34,7 @@ async def get_run_statistics(
     return Data(await queries.get_statistics(request.work, request.actor, automation_id, over))
 
 
-@router.get(f"{AUTOMATION}/runs/statistics", access=READ)
+@router.get(f"{AUTOMATION}/runs/statistics", access=replace(READ, heavy=True))
 async def get_automation_statistics(
     request: ApiRequest,
     by: Grain = Grain.HOUR,
