@@ -26,15 +26,17 @@ from models.data.databases.queries import list_databases
 from models.data.fields.queries import load_schema, require_edit
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.fields.shapes import CreateField
+from models.messages.jobs.queries import own_job
 from models.messages.jobs.rows import JobRow
 from models.sources.data_source_runs.commands.import_sources import accept_import_preview
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.rules import ImportMode
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, PreviewImport
-from models.sources.data_sources.previews import own_preview, preview_outcome
+from models.sources.data_sources.previews import preview_outcome
 from models.sources.data_sources.shapes import DataSourcePreview
 from models.sources.tabular.rules.options import TableFormat
 from runtime.errors import NotFoundError, PlatformError, ValidationError
+from runtime.families import Family
 from runtime.ids import new_id, parse_id
 
 router = Router(tags=["console"], refuse=refuse)
@@ -158,7 +160,9 @@ async def _read(
 
 async def _own(request: ApiRequest) -> JobRow:
     """The preview of the path. Raises NotFoundError, also for that of a data source."""
-    job = await own_preview(request.work, request.actor, request.ids["previewId"])
+    job = await own_job(
+        request.work, request.actor, Family.DATA_SOURCE_PREVIEW, request.ids["previewId"]
+    )
     if "import" not in job.input["draft"]:
         raise NotFoundError("import preview")
     return job

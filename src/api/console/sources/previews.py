@@ -17,17 +17,18 @@ from api.console.words import curl
 from api.kernel.routing import ApiRequest, Router
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, WRITE
 from models.core.base import JsonObject
+from models.messages.jobs.queries import own_job
 from models.sources.data_sources.previews import (
     MAX_ROWS,
     accept_preview,
     accept_reading,
-    own_preview,
     preview_outcome,
 )
 from models.sources.data_sources.queries import find_data_source
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.errors import NotFoundError
+from runtime.families import Family
 
 router = Router(tags=["console"], refuse=refuse)
 
@@ -68,7 +69,7 @@ async def preview_stored(request: ApiRequest) -> Response:
 async def get_source_preview(request: ApiRequest) -> Response:
     """Look at the first rows of a source, and at the fields that its columns suggest."""
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
-    job = await own_preview(work, actor, preview_id)
+    job = await own_job(work, actor, Family.DATA_SOURCE_PREVIEW, preview_id)
     outcome: Outcome[DataSourcePreview] = await outcome_of(
         preview_outcome(work, actor, preview_id, last=False)
     )

@@ -7,13 +7,12 @@ from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job, forget_job
 from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.queries import find_job
-from models.messages.jobs.rows import JobRow
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.data_sources.commands import checked_config
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, NotFoundError, UpstreamError, ValidationError
+from runtime.errors import InProgressError, UpstreamError, ValidationError
 from runtime.families import Family
 
 MAX_ROWS = 50
@@ -60,14 +59,6 @@ async def accept_reading(
             "draft": draft or {},
         },
     )
-
-
-async def own_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> JobRow:
-    """A preview of the actor's own. Raises `NotFoundError`, also an hour after it was read."""
-    job = await find_job(work, actor.workspace_id, Family.DATA_SOURCE_PREVIEW, preview_id)
-    if job.actor_user_id != actor.user_id:
-        raise NotFoundError("data source preview")
-    return job
 
 
 async def preview_outcome(
