@@ -8,11 +8,12 @@ from sqlalchemy import insert, select, update
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.automations.tables import automation_version
 from models.automation.incidents.grouping import group_failures
-from models.automation.incidents.tables import incident, incident_run
+from models.automation.incidents.tables import incident, incident_run, ungrouped_failure
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database
 from tests.support.ageing import run_row
+from tests.support.patience import eventually
 from tests.support.spaces import Space
 
 
@@ -61,14 +62,21 @@ async def succeeded_run(
 
 
 async def grouped(database: Database) -> int:
-    """Group until nothing is left; the number of runs."""
+    """Group until no note is left; the number of runs grouped here.
+
+    A worker beside may have taken notes and not committed yet: they are waited for.
+    """
     total = 0
-    while True:
+
+    async def none_left() -> bool:
+        nonlocal total
         async with database.transaction() as work:
-            number = await group_failures(work)
-        if not number:
-            return total
-        total += number
+            total += await group_failures(work)
+        async with database.reading() as work:
+            return await work.scalar(select(ungrouped_failure.c.run_id).limit(1)) is None
+
+    await eventually(none_left, what="the grouping of all failures")
+    return total
 
 
 async def incident_of(database: Database, run_id: Id) -> Any:
