@@ -133,11 +133,15 @@ class LoopProgress:
 
 @dataclass(frozen=True, slots=True)
 class QuickNodesReply:
-    """The nodes that ended, in order; `ended` says how the run ended, if it did."""
+    """The nodes that ended, in order; `ended` says how the run ended, if it did.
+
+    `attributes` are all that the run has, where nodes of its graph give it some.
+    """
 
     ends: list[NodeEnd]
     ended: str | None = None
     loops: list[LoopProgress] = field(default_factory=list)
+    attributes: dict[str, str] | None = None
 
     @property
     def goes_on(self) -> bool:

@@ -1,6 +1,6 @@
 """The parts that the activities of one process share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -73,6 +73,8 @@ class Parts:
     """The operator's settings of providers, by their names."""
     pushers: Mapping[PushProvider, Pusher] = field(default_factory=dict)
     """The carriers of pushes, as far as the operator has keys for them."""
+    counted_attributes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The attributes of runs that metrics count, by key and value."""
     public_url: str | None = None
     """The URL by which people reach the console."""
 

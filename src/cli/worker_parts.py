@@ -40,6 +40,7 @@ async def open_parts(
             timedelta(seconds=settings.run_limit_seconds),
             providers=settings.providers,
             pushers=pushers_of(settings, outbound, http2),
+            counted_attributes=settings.counted_attributes,
             public_url=settings.public_url,
         )
     await database.close()

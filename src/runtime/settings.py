@@ -1,6 +1,7 @@
 """The platform's settings: environment variables, checked once, at the start of a process."""
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runtime.counted_attributes import parse_counted_attributes
 from runtime.identity_settings import IdentitySettings
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
@@ -149,6 +151,11 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
     worker_metrics_address: str | None = None
     """The listener at which a worker serves the metrics of its Temporal SDK, as `host:port`."""
 
+    counted_attributes: Annotated[Mapping[str, tuple[str, ...]], NoDecode] = Field(
+        default_factory=dict
+    )
+    """Attributes of runs that metrics count, by key and value: `region=eu|us,plan=free|pro`."""
+
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -158,6 +165,11 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("counted_attributes", mode="before")
+    @classmethod
+    def _parse_counted(cls, value: object) -> object:
+        return parse_counted_attributes(value) if isinstance(value, str) else value
 
     @field_validator("database_url")
     @classmethod

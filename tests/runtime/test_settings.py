@@ -25,7 +25,9 @@ def test_settings_have_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("WORKSPACE_PLATFORM_ADMINS", "Root@Example.test")
     monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal:7233")
     monkeypatch.setenv("WORKSPACE_SECRET_KEY", f"{'n' * 32},{'o' * 32}")
+    monkeypatch.setenv("WORKSPACE_COUNTED_ATTRIBUTES", "region=eu|us, plan=free")
     settings = load_settings()
+    assert settings.counted_attributes == {"region": ("eu", "us"), "plan": ("free",)}
     assert settings.outbound_allow == ("localhost", "10.0.0.0/8")
     assert settings.is_platform_admin("root@example.test")
     assert not settings.is_platform_admin(None)
@@ -61,6 +63,9 @@ def test_objects_are_kept_in_the_state_directory(monkeypatch: pytest.MonkeyPatch
         ("WORKSPACE_RUNNING_CAP", "100001", "RUNNING_CAP: must be at most 100000."),
         ("WORKSPACE_RATE_LIMIT_WEBHOOK", "-1", "RATE_LIMIT_WEBHOOK: must be at least 0."),
         ("WORKSPACE_RATE_LIMIT_WEBHOOK", "x", "RATE_LIMIT_WEBHOOK: must be a number."),
+        ("WORKSPACE_COUNTED_ATTRIBUTES", "region", "COUNTED_ATTRIBUTES: must be key=value|value"),
+        ("WORKSPACE_COUNTED_ATTRIBUTES", "region=eu|", "must be key=value|value"),
+        ("WORKSPACE_COUNTED_ATTRIBUTES", "a=1,a=2", "must name each key once"),
         ("WORKSPACE_OBJECT_STORE", "/var/objects", "must be file:///directory or s3://"),
         ("WORKSPACE_OBJECT_STORE", "file://host/objects", "must be file:///directory or s3://"),
         ("WORKSPACE_OBJECT_STORE", "https://h/objects", "must be file:///directory or s3://"),

@@ -2,10 +2,12 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from temporalio.exceptions import ApplicationError
 
 from models.automation.automations.queries import read_graph
+from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import GraphNode
 from models.automation.automations.rules.language.static_reads import references
 from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry
@@ -29,12 +31,22 @@ class ExecutableNode:
     reads: frozenset[str] | None
     action_id: str | None = None
 
+    @property
+    def names_attributes(self) -> bool:
+        """True for a node that gives its run attributes."""
+        return self.kind == NodeKind.TRANSFORM and bool(self.parameters.get("attributes"))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class ExecutableGraph:
     plan: Plan
     nodes: dict[str, ExecutableNode]
     variables: JsonObject = field(default_factory=dict)
+
+    @cached_property
+    def names_attributes(self) -> bool:
+        """True when one of its nodes gives its run attributes."""
+        return any(node.names_attributes for node in self.nodes.values())
 
     def label(self, node_id: str) -> str:
         """The name a person gives the node."""

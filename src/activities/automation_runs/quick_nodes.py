@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_batch import NodeBatch
 from activities.automation_runs.node_execution import (
     CalledNode,
@@ -32,7 +31,7 @@ from activities.contracts import (
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automation_runs.node_writes import add_attributes
 from models.automation.automations.rules.attributes import as_texts
-from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, is_loop
+from models.automation.automations.rules.graph.kinds import CostClass, is_loop
 from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import JsonObject
@@ -104,7 +103,7 @@ class QuickNodes:
         Raises RunClosedError, BatchRefusedError.
         """
         node = run.graph.nodes[ref.node_id]
-        computes = node.kind in COMPUTATIONS and not names_attributes(node)
+        computes = node.kind in COMPUTATIONS and not node.names_attributes
         if batch is not None and (batch.is_due or not computes):
             await batch.write()
         call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
@@ -118,7 +117,7 @@ class QuickNodes:
         compute = COMPUTATIONS.get(invocation.node.kind)
         if compute is not None:
             result = await evaluate_bounded(lambda: compute(resolved.parameters, resolved.context))
-            if names_attributes(invocation.node):
+            if invocation.node.names_attributes:
                 return await self._label(invocation, result, resolved.parameters)
             return await self._complete(invocation, result, resolved.parameters, batch)
 
@@ -163,11 +162,6 @@ class QuickNodes:
             return await self._nodes.complete_with_gate(invocation, result, inputs)
         batch.add(invocation.key, completion(result, inputs))
         return success(invocation.node.kind, result.outcome, result.case_key)
-
-
-def names_attributes(node: ExecutableNode) -> bool:
-    """True for a node that gives its run attributes."""
-    return node.kind == NodeKind.TRANSFORM and bool(node.parameters.get("attributes"))
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:

@@ -35,6 +35,7 @@ from activities.endings import CLOSED
 from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.node_writes import read_attributes
 from models.automation.automation_runs.plans import Reused, read_reused
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations.rules.planner.plan_state import PlanState
@@ -146,6 +147,8 @@ class AutomationRunActivities:
             taking = batch if run.writes_batches and plan_state is not None else None
             try:
                 reply = await self._quick.run(run, ready, plan_state, taking)
+                if run.graph.names_attributes:
+                    reply = replace(reply, attributes=await self._attributes(run))
                 ending = None if plan_state is None else plan_state.ending
                 if (
                     plan_state is None
@@ -158,6 +161,10 @@ class AutomationRunActivities:
                 return replace(reply, ended=await self._finish(run, call, batch))
             except RunClosedError:
                 return QuickNodesReply([], CLOSED)
+
+    async def _attributes(self, run: OpenRun) -> dict[str, str]:
+        async with self._database.reading() as work:
+            return await read_attributes(work, run.header.run_id)
 
     @activity.defn(name="show_run_waiting")
     async def set_waiting(self, call: SuspendCall) -> None:

@@ -1,5 +1,8 @@
 """The sweep of sums: rows that can no longer change are counted once."""
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
@@ -7,7 +10,7 @@ from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
 from models.workspace.usage.totals import settle_totals
-from runtime.database import Database
+from runtime.database import Database, UnitOfWork
 
 MOST_TURNS = 50
 """Transactions of one sweep; the next one goes on."""
@@ -16,16 +19,17 @@ MOST_TURNS = 50
 class UsageMaintenance:
     """Keeps the totals of workspaces near the present."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, counted_attributes: Mapping[str, Sequence[str]]) -> None:
         self._database = database
+        self._counted_attributes = counted_attributes
 
     @activity.defn(name="settle_usage")
     async def settle_usage(self) -> dict[str, int]:
         """Bring totals up to date. Safe to repeat: a total goes on from where it is."""
-        sweeps = {
+        sweeps: Mapping[str, Callable[[UnitOfWork], Awaitable[int]]] = {
             "workspaces": settle_totals,
             "databases": merge_counts,
-            "runs": settle_runs,
+            "runs": partial(settle_runs, counted_attributes=self._counted_attributes),
             "incidents": close_recovered,
         }
         counts = dict.fromkeys(sweeps, 0)

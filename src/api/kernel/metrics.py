@@ -1,9 +1,14 @@
 """Metrics in the text format of Prometheus: of requests in this process, and of the platform."""
 
 import time
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+from typing_extensions import override
 
+from models.automation.run_statistics.queries import attribute_counts
 from models.workspace.system.queries import system_state
 from models.workspace.system.shapes import SystemState
 from runtime.database import UnitOfWork
@@ -36,6 +41,8 @@ class Metrics:
         self._counters: dict[tuple[str, int], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
         self._gauges = _Gauges(registry)
+        self._attributes = _AttributeCounts()
+        registry.register(self._attributes)
         self._asked = float("-inf")
 
     def observe(self, operation: str, status: int, seconds: float) -> None:
@@ -55,6 +62,7 @@ class Metrics:
         if time.monotonic() >= self._asked + STATE_SECONDS:
             self._asked = time.monotonic()
             self._gauges.show(await system_state(work))
+            self._attributes.counts = await attribute_counts(work)
         return generate_latest(self._registry)
 
 
@@ -90,3 +98,21 @@ class _Gauges:
             self._open_age.labels(one.kind, one.status).set(one.oldest_seconds)
         for queue in state.queues:
             self._workers.labels(queue.name.value).set(queue.workers)
+
+
+class _AttributeCounts(Collector):
+    """Runs that ended, by the attributes that the operator counts; the same in every process."""
+
+    def __init__(self) -> None:
+        self.counts: Mapping[tuple[str, str, str], int] = {}
+
+    @override
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "workspace_runs_by_attribute",
+            "Runs that ended, by a counted attribute.",
+            labels=["key", "value", "status"],
+        )
+        for labels, runs in self.counts.items():
+            family.add_metric(labels, runs)
+        yield family

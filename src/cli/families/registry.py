@@ -112,5 +112,5 @@ def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[
     return [
         Reconciler(parts.database, parts.client, families).reconcile,
         ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
-        UsageMaintenance(parts.database).settle_usage,
+        UsageMaintenance(parts.database, parts.counted_attributes).settle_usage,
     ]

@@ -33,6 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.planner.plan_state import PlanState
     from models.automation.automations.rules.planner.protocol import NodeRef
     from runtime.families import Queue
+    from runtime.memos import ATTRIBUTES
     from workflows.automation_runs.deadline import RunEnded
     from workflows.automation_runs.loop_steps import LoopSteps
     from workflows.automation_runs.node_table import NodeTable
@@ -80,6 +81,7 @@ class GraphExecution:
         """The loops that run in executions of their own, and in which place."""
         self._batch: asyncio.Task[None] | None = None
         self._unreported: list[NodeEnd] = []
+        self._attributes: dict[str, str] | None = None
         self._shown_skipped = 0
         """So many of the plan state's skipped nodes are shown."""
         self._room = asyncio.Semaphore(MAX_PENDING)
@@ -103,11 +105,18 @@ class GraphExecution:
                 self._apply(end)
             if message.goes_on:
                 self._lasting()
+            self._show(message.attributes)
         progress = message.loops if isinstance(message, QuickNodesReply) else ()
         self._table.follow(self.plan_state, progress)
         workflow.set_current_details(self._table.markdown())
         if isinstance(message, QuickNodesReply) and message.ended is not None:
             raise RunEnded(message.ended)
+
+    def _show(self, attributes: dict[str, str] | None) -> None:
+        """Write the run's attributes into the memo, unless this executes a part of a run alone."""
+        if attributes and attributes != self._attributes and not self._place.part:
+            workflow.upsert_memo({ATTRIBUTES: attributes})
+            self._attributes = attributes
 
     async def advance(self) -> None:
         """Start what is ready, and wait for one thing to end."""

@@ -58,6 +58,22 @@ async def test_a_payload_is_run_and_a_draft_is_tested(
     ]
 
 
+async def test_attributes_are_pairs_that_the_run_has(
+    client: Client, space: Space, owner: Visitor
+) -> None:
+    made = await publish(client, space)
+    form = f"{path_of(made).removeprefix('/v1')}/run"
+    pairs = r"order:47\,11,region:eu"
+    answer = await owner.send_form(form, form, payload="{}", attributes=pairs)
+    assert answer.status_code == 303
+    (run,) = read(await client.get(f"{path_of(made)}/runs"))["runs"]
+    assert run["attributes"] == {"order": "47,11", "region": "eu"}
+    for text in ("order", "Order:1", "a:1,a:2", "order:", f"order:{'x' * 201}"):
+        refused = await owner.send_form(form, form, payload="{}", attributes=text)
+        assert refused.status_code == 400
+        assert f'value="{text}"' in refused.text
+
+
 async def test_a_draft_alone_is_tested_and_not_run(
     client: Client, space: Space, owner: Visitor
 ) -> None:

@@ -3,9 +3,17 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import insert, update
 
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.tables import automation_run
+from models.automation.run_statistics.sums import settle_runs
+from runtime.clock import utc_now
+from tests.support.ageing import make_automation, run_row
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -46,6 +54,42 @@ async def test_a_path_that_is_not_served_makes_no_series_of_its_own(client: Clie
         await client.get(f"/v1/nothing/{number}")
     after = await scraped(client)
     assert len(after["workspace_http_requests_total"]) <= before + 2
+
+
+async def ended(space: Space, version: Any, status: RunStatus, attributes: Any) -> None:
+    """A run that went on, and then ended."""
+    values = {"status": "running", "completed_at": None, "attributes": attributes}
+    row = run_row(space, version, **values)
+    end = {"status": status.value, "completed_at": utc_now()}
+    async with space.database.transaction() as work:
+        await work.execute(insert(automation_run).values(row))
+        await work.execute(
+            update(automation_run).where(automation_run.c.id == row["id"]).values(end)
+        )
+
+
+async def test_counted_attributes_have_listed_values_alone(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.kernel.metrics.STATE_SECONDS", 0)
+    version = await make_automation(space)
+    before = (await scraped(client)).get("workspace_runs_by_attribute_total", {})
+    for region in ("eu", "eu", "us", "mars", None):
+        labels = {"order": "4711"} if region is None else {"region": region}
+        await ended(space, version, RunStatus.SUCCEEDED, labels)
+    await ended(space, version, RunStatus.CANCELLED, {"region": "eu"})
+    await ended(space, version, RunStatus.CANCELLED, None)
+    async with space.database.transaction() as work:
+        while await settle_runs(work, {"region": ["eu", "us"]}):
+            pass
+    counted = (await scraped(client))["workspace_runs_by_attribute_total"]
+    grown = {key: count - before.get(key, 0) for key, count in counted.items()}
+    assert {key: number for key, number in grown.items() if number} == {
+        ("region", "succeeded", "eu"): 2,
+        ("region", "succeeded", "us"): 1,
+        ("region", "succeeded", "other"): 1,
+        ("region", "cancelled", "eu"): 1,
+    }
 
 
 async def test_the_dashboard_shows_what_there_is(client: Client) -> None:

@@ -23,6 +23,11 @@ async def stored(engine: Engine, *conditions: Any) -> Json | None:
     return row
 
 
+async def memo_of_run(engine: Engine, run_id: Any) -> Any:
+    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    return await (await handle.describe()).memo()
+
+
 async def test_nodes_add_to_the_attributes_of_their_run(engine: Engine) -> None:
     run = await engine.run(
         graph(
@@ -37,7 +42,9 @@ async def test_nodes_add_to_the_attributes_of_their_run(engine: Engine) -> None:
     assert run.status == "succeeded", run.error
     assert run.output == {"right": {"n": 3}, "last": {"n": 4}}
     mine = automation_run.c.id == run.id
-    assert await stored(engine, mine) == {"order": "4711", "by": "last", "side": "right"}
+    attributes = {"order": "4711", "by": "last", "side": "right"}
+    assert await stored(engine, mine) == attributes
+    assert await memo_of_run(engine, run.id) == {"attributes": attributes}
 
 
 async def test_a_node_that_gives_too_many_fails(engine: Engine) -> None:
@@ -68,5 +75,4 @@ async def test_a_called_run_has_those_of_its_call(engine: Engine, wait: bool) ->
     assert await stored(engine, theirs) == {"order": "A-1"}
     async with engine.database.transaction() as work:
         run_id = await work.scalar(select(automation_run.c.id).where(theirs))
-    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
-    assert await (await handle.describe()).memo() == {"attributes": {"order": "A-1"}}
+    assert await memo_of_run(engine, run_id) == {"attributes": {"order": "A-1"}}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from api.console.forms import Form, paged, read_object
@@ -18,8 +19,10 @@ from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automation_runs.commands import run_now, test_run
 from models.automation.automation_runs.queries import load_run
 from models.automation.automation_runs.recent_runs import RecentPayload, recent_payloads
+from models.automation.automation_runs.run_queries import read_pairs
 from models.automation.automation_runs.shapes import AutomationRunDetail, RunNow, TestRun
 from models.automation.automations import queries
+from models.automation.automations.rules.attributes import Attributes
 from runtime.errors import PlatformError, RunError, ValidationError
 
 router = Router(tags=["console"], refuse=refuse)
@@ -27,12 +30,15 @@ router = Router(tags=["console"], refuse=refuse)
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
 _OFFERED = 5
+_ATTRIBUTES: TypeAdapter[dict[str, str]] = TypeAdapter(Attributes)
+_AS_PAIRS = "Pairs of a key in lower case and a short value: order:4711,region:eu."
 
 
 class Run(Form):
-    """The payload of a run by hand, as a person wrote it."""
+    """The payload and the attributes of a run by hand, as a person wrote them."""
 
     payload: str = "{}"
+    attributes: str = ""
     simulate: Literal["on"] | None = None
 
 
@@ -52,7 +58,10 @@ async def run_by_hand(request: ApiRequest, body: Run) -> Response:
     """Run an automation now, and lead to the run."""
 
     async def run() -> AutomationRunDetail:
-        wanted = RunNow(triggerPayload=read_object("payload", body.payload))
+        wanted = RunNow(
+            triggerPayload=read_object("payload", body.payload),
+            attributes=_attributes(body.attributes),
+        )
         return await run_now(request.work, request.actor, request.ids["automationId"], wanted)
 
     return await _led(request, body, await attempt(request, run))
@@ -69,6 +78,14 @@ async def test_by_hand(request: ApiRequest, body: Run) -> Response:
         return await test_run(request.work, request.actor, request.ids["automationId"], wanted)
 
     return await _led(request, body, await attempt(request, run))
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Raises ValidationError for a text that is not pairs of a key and a short value."""
+    try:
+        return _ATTRIBUTES.validate_python(read_pairs(text))
+    except ValueError:
+        raise ValidationError.at("attributes", _AS_PAIRS) from None
 
 
 async def _led(

@@ -76,13 +76,19 @@ async def add_attributes(work: UnitOfWork, run_id: Id, attributes: Mapping[str, 
 
     Raises NodeError when there are too many.
     """
-    run = automation_run.c
-    before = await work.scalar(select(run.attributes).where(run.id == run_id))
-    after = {**(before or {}), **attributes}
+    before = await read_attributes(work, run_id)
+    after = {**before, **attributes}
     if len(after) > MAX_ATTRIBUTES:
         raise NodeError("too_many_attributes", f"A run has at most {MAX_ATTRIBUTES} attributes.")
-    if after != (before or {}):
-        await work.execute(update(automation_run).where(run.id == run_id).values(attributes=after))
+    if after != before:
+        mine = automation_run.c.id == run_id
+        await work.execute(update(automation_run).where(mine).values(attributes=after))
+
+
+async def read_attributes(work: UnitOfWork, run_id: Id) -> dict[str, str]:
+    """All attributes of a run."""
+    mine = automation_run.c.id == run_id
+    return await work.scalar(select(automation_run.c.attributes).where(mine)) or {}
 
 
 async def fail_node(

@@ -33,7 +33,12 @@ from models.automation.run_statistics.shapes import (
     RunStatistics,
 )
 from models.automation.run_statistics.sums import FAILURES, ends_of, period_of
-from models.automation.run_statistics.tables import ended_run, failure_statistic, run_statistic
+from models.automation.run_statistics.tables import (
+    attribute_count,
+    ended_run,
+    failure_statistic,
+    run_statistic,
+)
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -72,6 +77,12 @@ class _Sum(Protocol):
     duration: int | None
     queueing: int | None
     runs: int
+
+
+async def attribute_counts(work: UnitOfWork) -> Mapping[tuple[str, str, str], int]:
+    """The runs of the whole platform that ended, by key and value of an attribute and by status."""
+    rows = await work.rows(select(attribute_count).order_by(*attribute_count.primary_key.columns))
+    return {(row.key, row.value, row.status): row.runs for row in rows}
 
 
 async def get_statistics(

@@ -1,7 +1,8 @@
 """Sums of runs that ended: how one is counted, and the upkeep of the sums."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
@@ -23,13 +24,19 @@ from sqlalchemy import (
     true,
     values,
 )
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
 from models.automation.automation_runs.joins import RUN, failed_node_of, run_of
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.run_statistics.rules import BASE, NEVER, Grain
-from models.automation.run_statistics.tables import ended_run, failure_statistic, run_statistic
+from models.automation.run_statistics.tables import (
+    attribute_count,
+    ended_run,
+    failure_statistic,
+    run_statistic,
+)
 from models.core.purging import MAX_ROWS
+from runtime.counted_attributes import OTHER
 from runtime.database import UnitOfWork
 
 MOST_AT_ONCE = 5_000
@@ -37,8 +44,13 @@ FAILURES = (RunStatus.FAILED, RunStatus.TIMED_OUT)
 _KINDS_OF_SUMS: Sequence[Table] = (run_statistic, failure_statistic)
 
 
-async def settle_runs(work: UnitOfWork) -> int:
-    """Add some of the runs that ended to the sums. Returns their number; repeat until 0."""
+async def settle_runs(
+    work: UnitOfWork, counted_attributes: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> int:
+    """Add some of the runs that ended to the sums. Returns their number; repeat until 0.
+
+    Metrics count the runs with `counted_attributes`, by key and value.
+    """
     next_ones = (
         select(ended_run.c.run_id)
         .order_by(ended_run.c.run_id)
@@ -53,6 +65,8 @@ async def settle_runs(work: UnitOfWork) -> int:
     )
     ends = ends_of(rows).cte("ends")
     added = [_added(sums, ends).cte(sums.name + "_added") for sums in _KINDS_OF_SUMS]
+    if counted_attributes:
+        added.append(_counted(rows, counted_attributes).cte("counted"))
     number = select(func.count()).select_from(rows).add_cte(*added)
     return int(await work.scalar(number))
 
@@ -118,6 +132,28 @@ def _added(sums: Table, ends: CTE) -> Insert:
     return statement.on_conflict_do_update(
         index_elements=sums.primary_key.columns.keys(),
         set_={"runs": sums.c.runs + statement.excluded.runs},
+    )
+
+
+def _counted(notes: CTE, listed: Mapping[str, Sequence[str]]) -> Insert:
+    """The statement that counts runs by the attributes that metrics tell."""
+    values_of = literal({key: list(each) for key, each in listed.items()}, JSONB)
+    keys = func.jsonb_object_keys(values_of).table_valued("key").render_derived("listed")
+    key = keys.c.key
+    own = RUN.attributes.op("->>")(key)
+    value = case((values_of.op("->")(key).op("?")(own), own), else_=OTHER)
+    labels = (key, value, RUN.status)
+    rows = (
+        select(*labels, func.count())
+        .select_from(notes.join(*run_of(notes.c.run_id)))
+        .join(keys, RUN.attributes.op("?")(key))
+        .group_by(*labels)
+        .order_by(*labels)
+    )
+    statement = insert(attribute_count).from_select(["key", "value", "status", "runs"], rows)
+    return statement.on_conflict_do_update(
+        index_elements=["key", "value", "status"],
+        set_={"runs": attribute_count.c.runs + statement.excluded.runs},
     )
 
 

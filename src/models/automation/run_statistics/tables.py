@@ -63,6 +63,21 @@ class FailureStatistic(SQLModel, table=True):
     runs: int = Field(sa_type=BigInteger)
 
 
+class AttributeCount(SQLModel, table=True):
+    """The runs of the platform that ended with a value of an attribute that metrics count.
+
+    The operator lists keys and values, so there are few rows, and none names a workspace.
+    """
+
+    __tablename__ = "attribute_count"
+
+    key: str = Field(primary_key=True)
+    value: str = Field(primary_key=True)
+    status: str = Field(primary_key=True)
+    runs: int = Field(sa_type=BigInteger)
+
+
 ended_run = table_of(EndedRun)
 run_statistic = table_of(RunStatistic)
 failure_statistic = table_of(FailureStatistic)
+attribute_count = table_of(AttributeCount)
