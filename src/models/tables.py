@@ -25,6 +25,7 @@ import models.content.items.tables
 import models.content.surfaces.tables
 import models.core.idempotency.tables
 import models.core.lifecycle.tables
+import models.core.pauses.tables
 import models.data.databases.tables
 import models.data.fields.tables
 import models.data.forms.tables

@@ -111,6 +111,7 @@ from api.routers.workspace import (
     changes,
     legacy_imports,
     model_settings,
+    pauses,
     search,
     share_links,
     starters,
@@ -223,4 +224,5 @@ ROUTERS: Sequence[Router] = (
     ai_runs.router,
     changes.router,
     model_settings.router,
+    pauses.router,
 )

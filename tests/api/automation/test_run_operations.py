@@ -339,13 +339,13 @@ async def test_an_operation_waits_while_its_workspace_has_many_starts(
 ) -> None:
     made = await publish(client, space)
     runs = await failed(client, space, made, 2)
-    monkeypatch.setattr(execution, "MAX_WAITING_STARTS", 2)
+    monkeypatch.setattr(execution.outbox, "MOST_WAITING_STARTS", 2)
     accepted = await accept(client, space, "retry", runIds=runs)
     state = await step(space.database, accepted["id"])
     assert isinstance(state, Advance)
     assert state.pause > 0
     assert (await get(client, space, accepted))["done"] == 0
-    monkeypatch.setattr(execution, "MAX_WAITING_STARTS", 3)
+    monkeypatch.setattr(execution.outbox, "MOST_WAITING_STARTS", 3)
     await carry_out(space.database, accepted)
     assert (await get(client, space, accepted))["succeeded"] == 2
 

@@ -9,6 +9,8 @@ from models.core.access.rules import Scope
 class EventType(StrEnum):
     WORKSPACE_UPDATED = "workspace.updated"
     WORKSPACE_DELETED = "workspace.deleted"
+    WORKSPACE_PAUSED = "workspace.paused"
+    WORKSPACE_RESUMED = "workspace.resumed"
     MEMBER_ADDED = "member.added"
     MEMBER_UPDATED = "member.updated"
     MEMBER_REMOVED = "member.removed"
@@ -35,10 +37,16 @@ class EventType(StrEnum):
     DATABASE_DELETED = "database.deleted"
     DATABASE_RESTORED = "database.restored"
     AUTOMATION_PUBLISHED = "automation.published"
+    AUTOMATION_PAUSED = "automation.paused"
+    AUTOMATION_RESUMED = "automation.resumed"
+    AUTOMATION_BREAKER_OPENED = "automation.breaker_opened"
+    AUTOMATION_BREAKER_CLOSED = "automation.breaker_closed"
     RUN_STATUS = "run.status"
     INCIDENT_OPENED = "incident.opened"
     INCIDENT_GREW = "incident.grew"
     INCIDENT_CLOSED = "incident.closed"
+    CONNECTION_PAUSED = "connection.paused"
+    CONNECTION_RESUMED = "connection.resumed"
     DATA_SOURCE_RUN = "data_source.run"
     IMPORT_STAGE = "import.stage"
     STARTER_SEED_STARTED = "onboarding.starter_seed.started"
@@ -56,6 +64,7 @@ _READ_BY = {
     "automation": Scope.AUTOMATIONS_READ,
     "run": Scope.AUTOMATIONS_READ,
     "incident": Scope.AUTOMATIONS_READ,
+    "connection": Scope.INTEGRATIONS_READ,
     "data_source": Scope.DATA_SOURCES_READ,
     "import": Scope.WORKSPACE_READ,
     "onboarding": Scope.WORKSPACE_READ,

@@ -53,6 +53,8 @@ LEFT_OUT: Mapping[str, str] = {
     "field_conversion_value": _TRANSIENT,
     "job": _TRANSIENT,
     "outbox": _TRANSIENT,
+    "pause": "holds up what is done here; what comes out of a bundle is asked for anew",
+    "resting_intent": _TRANSIENT,
     "removed_field": "its values are on their way out, and leave with it",
     "run_wait": _TRANSIENT,
     "suspended_execution": _TRANSIENT,
