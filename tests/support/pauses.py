@@ -7,9 +7,13 @@ from uuid import UUID
 from sqlalchemy import func, select, update
 
 from models.core.pauses.release import attend
+from models.core.pauses.rules import PauseSubject
+from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.core.pauses.tables import pause, resting_intent
+from models.workspace.pauses import commands
 from runtime.database import Database
 from runtime.outbox import Intent, outbox
+from tests.support.engine import Engine
 
 
 async def attend_once(database: Database, subject_id: UUID | str, *, now: bool = True) -> bool:
@@ -65,3 +69,17 @@ async def _in_order(
             .order_by(order, column)
         )
     return [str(row[0]) for row in rows]
+
+
+async def pause_work(engine: Engine, kind: PauseSubject, subject_id: UUID) -> None:
+    """A pause by the actor of an engine."""
+    async with engine.database.transaction() as work:
+        await commands.pause(work, engine.actor, kind, subject_id, PauseWork())
+
+
+async def resume_work(
+    engine: Engine, kind: PauseSubject, subject_id: UUID, rate: int | None = None
+) -> None:
+    """A resume by the actor of an engine."""
+    async with engine.database.transaction() as work:
+        await commands.resume(work, engine.actor, kind, subject_id, ResumeWork(rate=rate))
