@@ -1,17 +1,18 @@
-"""The attendance of pauses: what rests is started after a resume, at once or at a rate (ADR 0097).
+"""The attendance of pauses (ADR 0097) and circuit breakers (ADR 0098), whose time has come.
 
-Any number may run: each turn takes a pause that no other has taken.
+Any number may run: each turn takes a pause and a breaker that no other has taken.
 """
 
 from typing_extensions import override
 
 from activities.poller import Poller
+from models.automation.circuit_breakers.trials import advance
 from models.core.pauses.release import attend
 from runtime.database import Database
 
 
 class PauseAttendance(Poller):
-    """Attends to pauses until it is stopped."""
+    """Attends to pauses and circuit breakers until it is stopped."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -19,6 +20,8 @@ class PauseAttendance(Poller):
 
     @override
     async def turn(self) -> bool:
-        """Do the next part of a pause that is due; False when none is."""
+        """Do the next part of a pause and of a breaker that are due; False when none is."""
         async with self._database.transaction() as work:
-            return await attend(work)
+            attended = await attend(work)
+        async with self._database.transaction() as work:
+            return await advance(work) or attended

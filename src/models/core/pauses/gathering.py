@@ -21,8 +21,6 @@ async def gather(work: UnitOfWork, holder: Pause, most: int = CHUNK) -> int:
 
     A start that a relay has claimed may have begun, and a run that begins anew goes on to its end.
     """
-    if holder.subject_kind == PauseSubject.CONNECTION:
-        return 0
     unclaimed = _unclaimed(holder).limit(most).with_for_update(skip_locked=True)
     claimed = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(*outbox.c).cte("claimed")
     own = {

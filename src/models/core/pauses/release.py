@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
     delete,
     exists,
     insert,
@@ -24,6 +25,7 @@ from models.core.pauses.gathering import gather
 from models.core.pauses.rules import (
     CHUNK,
     CROWDED_PAUSE,
+    PauseCause,
     chunk_of,
     next_holder,
     seconds_after,
@@ -91,26 +93,42 @@ async def release(work: UnitOfWork, row: Pause, count: int) -> tuple[int, int]:
 
     Gives how many there were, and how many of them start: the others rest under another pause.
     """
-    oldest = (
-        select(resting_intent)
-        .where(_resting.pause_id == row.id)
-        .order_by(_resting.accepted_at, _resting.work_id, _resting.intent)
-        .limit(count)
-        .with_for_update()
-    )
-    chunk = await work.rows(oldest, of=RestingIntent)
+    chunk = await work.rows(_oldest(row.id).limit(count).with_for_update(), of=RestingIntent)
+    return len(chunk), len(await _let_go(work, row, chunk))
+
+
+async def release_oldest(work: UnitOfWork, subject_id: Id, cause: PauseCause) -> Id | None:
+    """Start the work that has rested longest under a pause which goes on; None when none may."""
+    held = select(pause).where(pause.c.subject_id == subject_id, pause.c.cause == cause)
+    row = await work.first(held.with_for_update(key_share=True), of=Pause)
+    first = None if row is None else await work.first(_oldest(row.id).limit(1), of=RestingIntent)
+    if row is None or first is None:
+        return None
+    all_of_it = _oldest(row.id).where(_resting.work_id == first.work_id)
+    chunk = await work.rows(all_of_it.with_for_update(), of=RestingIntent)
+    return first.work_id if await _let_go(work, row, chunk) else None
+
+
+def _oldest(pause_id: Id) -> Select[Any]:
+    order = (_resting.accepted_at, _resting.work_id, _resting.intent)
+    return select(resting_intent).where(_resting.pause_id == pause_id).order_by(*order)
+
+
+async def _let_go(
+    work: UnitOfWork, row: Pause, chunk: Sequence[RestingIntent]
+) -> Sequence[RestingIntent]:
+    """Move what rests to the outbox, or to another pause of it; those that start."""
     others = await _others(work, row, chunk)
     starts: list[RestingIntent] = []
     rests_on: dict[Id, list[RestingIntent]] = {}
     for one in chunk:
-        holder = next_holder(
-            row, [other for other in others if other.subject_id in one.subject_ids]
-        )
+        theirs = [other for other in others if other.subject_id in one.subject_ids]
+        holder = next_holder(row, theirs)
         (starts if holder is None else rests_on.setdefault(holder.id, [])).append(one)
     for holder_id, ones in rests_on.items():
         await work.execute(update(resting_intent).where(_among(ones)).values(pause_id=holder_id))
     await _join(work, starts)
-    return len(chunk), len(starts)
+    return starts
 
 
 async def _others(work: UnitOfWork, row: Pause, chunk: Sequence[RestingIntent]) -> Sequence[Pause]:

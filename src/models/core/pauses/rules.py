@@ -18,7 +18,6 @@ CROWDED_PAUSE = 0.2
 
 class PauseSubject(StrEnum):
     AUTOMATION = "automation"
-    CONNECTION = "connection"
     WORKSPACE = "workspace"
 
 

@@ -15,7 +15,7 @@ _SUBJECT = ("workspace_id", "subject_id")
 
 
 class Pause(SQLModel, table=True):
-    """A pause of an automation, a connection or a workspace, until nothing rests under it.
+    """A pause of an automation or a workspace, until nothing rests under it.
 
     From `resumed_at` on it lets go of what rests, at `rate` starts a minute or at once; new work
     stands behind that. At `due_at` a worker has something to do about it.
@@ -28,11 +28,7 @@ class Pause(SQLModel, table=True):
         one_of("cause", PauseCause),
         Index("ix_pause_due_at", "due_at", postgresql_where=text("due_at IS NOT NULL")),
         Index("ix_pause_workspace_id", "workspace_id"),
-        {
-            "info": {
-                BELONGS_TO: {"automation": _SUBJECT, "connection": _SUBJECT, "workspace": _SUBJECT}
-            }
-        },
+        {"info": {BELONGS_TO: {"automation": _SUBJECT, "workspace": _SUBJECT}}},
     )
 
     id: Id = Field(primary_key=True)

@@ -45,8 +45,6 @@ class EventType(StrEnum):
     INCIDENT_OPENED = "incident.opened"
     INCIDENT_GREW = "incident.grew"
     INCIDENT_CLOSED = "incident.closed"
-    CONNECTION_PAUSED = "connection.paused"
-    CONNECTION_RESUMED = "connection.resumed"
     DATA_SOURCE_RUN = "data_source.run"
     IMPORT_STAGE = "import.stage"
     STARTER_SEED_STARTED = "onboarding.starter_seed.started"
@@ -64,7 +62,6 @@ _READ_BY = {
     "automation": Scope.AUTOMATIONS_READ,
     "run": Scope.AUTOMATIONS_READ,
     "incident": Scope.AUTOMATIONS_READ,
-    "connection": Scope.INTEGRATIONS_READ,
     "data_source": Scope.DATA_SOURCES_READ,
     "import": Scope.WORKSPACE_READ,
     "onboarding": Scope.WORKSPACE_READ,

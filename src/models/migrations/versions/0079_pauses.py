@@ -1,4 +1,4 @@
-"""Pauses, and the intents that rest under them (ADR 0097)."""
+"""Pauses, the intents that rest under them (ADR 0097), and circuit breakers (ADR 0098)."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,29 @@ revision = "0079"
 down_revision = "0078"
 branch_labels = None
 depends_on = None
+
+NOTED = """
+CREATE FUNCTION note_run_for_breaker() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE circuit_breaker SET
+        failed_in_a_row = CASE WHEN NEW.status = 'succeeded' THEN 0 ELSE failed_in_a_row END,
+        trial_status = CASE WHEN trial_run_id = NEW.id THEN NEW.status ELSE trial_status END,
+        due_at = CASE WHEN trial_run_id = NEW.id THEN now() ELSE due_at END
+        WHERE automation_id = NEW.automation_id AND (
+            trial_run_id = NEW.id
+            OR (NEW.status = 'succeeded' AND state = 'closed' AND failed_in_a_row > 0)
+        );
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER note_run_for_breaker AFTER UPDATE OF status ON automation_run
+    FOR EACH ROW WHEN (
+        NEW.status IN ('succeeded', 'failed', 'timed_out', 'cancelled')
+        AND OLD.status IS DISTINCT FROM NEW.status
+        AND NEW.source <> 'test' AND NEW.options -> 'test' IS DISTINCT FROM 'true'::jsonb
+    )
+    EXECUTE FUNCTION note_run_for_breaker();
+"""
 
 
 def upgrade() -> None:
@@ -26,8 +49,7 @@ def upgrade() -> None:
         sa.Column("due_at", sa.DateTime(timezone=True)),
         sa.UniqueConstraint("subject_id", "cause", name="uq_pause_subject_id_cause"),
         sa.CheckConstraint(
-            "subject_kind IN ('automation', 'connection', 'workspace')",
-            name="ck_pause_subject_kind",
+            "subject_kind IN ('automation', 'workspace')", name="ck_pause_subject_kind"
         ),
         sa.CheckConstraint("cause IN ('person', 'circuit_breaker')", name="ck_pause_cause"),
     )
@@ -36,6 +58,8 @@ def upgrade() -> None:
     )
     op.create_index("ix_pause_workspace_id", "pause", ["workspace_id"])
     _create_resting_intent()
+    _create_circuit_breaker()
+    op.execute(NOTED)
 
 
 def _create_resting_intent() -> None:
@@ -64,7 +88,42 @@ def _create_resting_intent() -> None:
     op.create_index("ix_resting_intent_workspace_id", "resting_intent", ["workspace_id"])
 
 
+def _create_circuit_breaker() -> None:
+    op.create_table(
+        "circuit_breaker",
+        sa.Column("automation_id", sa.Uuid(), primary_key=True),
+        sa.Column("workspace_id", sa.Uuid(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("pause_seconds", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("failed_in_a_row", sa.Integer(), nullable=False),
+        sa.Column("opened_at", sa.DateTime(timezone=True)),
+        sa.Column("due_at", sa.DateTime(timezone=True)),
+        sa.Column("trial_run_id", sa.Uuid()),
+        sa.Column("trial_status", sa.String()),
+        sa.CheckConstraint(
+            "state IN ('closed', 'open', 'half_open')", name="ck_circuit_breaker_state"
+        ),
+        sa.ForeignKeyConstraint(
+            ["workspace_id", "automation_id"],
+            ["automation.workspace_id", "automation.id"],
+            name="fk_circuit_breaker_workspace_id_automation_id_automation",
+        ),
+    )
+    op.create_index(
+        "ix_circuit_breaker_due_at",
+        "circuit_breaker",
+        ["due_at"],
+        postgresql_where=sa.text("due_at IS NOT NULL"),
+    )
+
+
 def downgrade() -> None:
+    op.execute(
+        "DROP TRIGGER note_run_for_breaker ON automation_run;"
+        " DROP FUNCTION note_run_for_breaker()"
+    )
+    op.drop_table("circuit_breaker")
     # What rests starts after the way back: nothing that was accepted is lost.
     op.execute(
         "INSERT INTO outbox (workspace_id, intent, family, subject_id, request, created_at,"

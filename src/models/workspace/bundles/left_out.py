@@ -53,6 +53,7 @@ LEFT_OUT: Mapping[str, str] = {
     "field_conversion_value": _TRANSIENT,
     "job": _TRANSIENT,
     "outbox": _TRANSIENT,
+    "circuit_breaker": "counts the failures of the runs here, and is set anew where they run",
     "pause": "holds up what is done here; what comes out of a bundle is asked for anew",
     "resting_intent": _TRANSIENT,
     "removed_field": "its values are on their way out, and leave with it",

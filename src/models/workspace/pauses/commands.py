@@ -1,6 +1,7 @@
 """Pausing and resuming what somebody names, and telling the log of it."""
 
 from models.automation.automations.queries import item_of_automation
+from models.automation.circuit_breakers.commands import close_breaker
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pauses import commands as pauses
@@ -13,12 +14,10 @@ from runtime.database import UnitOfWork
 
 _PAUSED = {
     PauseSubject.AUTOMATION: EventType.AUTOMATION_PAUSED,
-    PauseSubject.CONNECTION: EventType.CONNECTION_PAUSED,
     PauseSubject.WORKSPACE: EventType.WORKSPACE_PAUSED,
 }
 _RESUMED = {
     PauseSubject.AUTOMATION: EventType.AUTOMATION_RESUMED,
-    PauseSubject.CONNECTION: EventType.CONNECTION_RESUMED,
     PauseSubject.WORKSPACE: EventType.WORKSPACE_RESUMED,
 }
 
@@ -37,6 +36,8 @@ async def resume(
 ) -> None:
     """Resume something that the actor may change, at a rate or at once."""
     subject = Paused(actor.workspace_id, kind, subject_id)
+    if kind is PauseSubject.AUTOMATION:
+        await close_breaker(work, actor.workspace_id, subject_id, body.rate)
     if await pauses.resume(work, subject, body.rate):
         await _tell(work, actor, _RESUMED[kind], subject, rate=body.rate)
 

@@ -1,4 +1,4 @@
-"""Pauses against a model: pauses, resumes, releases, starts, cancels, ends, retries in any order."""
+"""Pauses against a model: pauses, resumes, starts, cancels, ends and retries in any order."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
