@@ -23,7 +23,7 @@ async def answer(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Circu
     if row is None:
         return CircuitBreakerShape(is_on=False)
     pauses = await pauses_of(work, workspace_id, [automation_id])
-    held = pauses.get((automation_id, PauseCause.CIRCUIT_BREAKER))
+    holder = pauses.get((automation_id, PauseCause.CIRCUIT_BREAKER))
     return CircuitBreakerShape(
         is_on=True,
         state=BreakerState(row.state),
@@ -33,5 +33,5 @@ async def answer(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Circu
         opened_at=row.opened_at,
         tries_at=row.due_at if row.state == BreakerState.OPEN else None,
         trial_run_id=row.trial_run_id,
-        resting=None if held is None else await resting_under(work, held.id),
+        resting=None if holder is None else await resting_under(work, holder.id),
     )

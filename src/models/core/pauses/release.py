@@ -117,7 +117,7 @@ def _oldest(pause_id: Id) -> Select[Any]:
 async def _let_go(
     work: UnitOfWork, row: Pause, chunk: Sequence[RestingIntent]
 ) -> Sequence[RestingIntent]:
-    """Move what rests to the outbox, or to another pause of it; those that start."""
+    """Move what rests to the outbox, or to another pause of it, and return what starts."""
     others = await _others(work, row, chunk)
     starts: list[RestingIntent] = []
     rests_on: dict[Id, list[RestingIntent]] = {}
