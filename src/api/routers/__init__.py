@@ -6,6 +6,7 @@ from api.console import files as console_files
 from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
 from api.console.automations import drafts as console_drafts
+from api.console.automations import pause as console_pause
 from api.console.automations import routes as console_automations
 from api.console.automations import run_forms as console_run_forms
 from api.console.automations import settings as console_automation_settings
@@ -152,6 +153,7 @@ ROUTERS: Sequence[Router] = (
     console_automation_settings.router,
     console_versions.router,
     console_canary.router,
+    console_pause.router,
     console_incoming.router,
     legacy_import_pages.router,
     console_runs.router,
