@@ -80,7 +80,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     place = request.work, request.actor.workspace_id, automation.id
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
-    shown = page(
+    response = page(
         request,
         "pause.html",
         shell,
@@ -97,8 +97,8 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
         },
     )
     if entered.refusal is not None:
-        shown.status_code = entered.refusal.status
-    return shown
+        response.status_code = entered.refusal.status
+    return response
 
 
 def _path(request: ApiRequest) -> str:
