@@ -21,6 +21,7 @@ from activities.deliveries.starter import DeliveryStarter
 from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
 from activities.maintenance.failure_grouping import FailureGrouping
+from activities.maintenance.pause_attendance import PauseAttendance
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.parts import Parts
@@ -64,6 +65,8 @@ BUILD = version("workspace-platform")
 """The build Temporal names a worker by. Without it, the SDK hashes the code of every module."""
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
+_WOKEN = (Dispatcher, DeliveryStarter, PauseAttendance)
+"""The pollers that, like the relay, look at once when something was committed."""
 
 
 @asynccontextmanager
@@ -82,7 +85,7 @@ async def running_workers(
         parts.starts,
         replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
-    services = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
+    services = (relay, *(kind(parts.database) for kind in _WOKEN))
     loops = (*services, WebhookFanOut(parts.database), FailureGrouping(parts.database))
 
     def wake() -> None:

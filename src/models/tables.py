@@ -11,6 +11,7 @@ import models.automation.actions.tables
 import models.automation.automation_runs.lifecycle
 import models.automation.automation_runs.tables
 import models.automation.automations.tables
+import models.automation.circuit_breakers.tables
 import models.automation.incidents.tables
 import models.automation.run_operations.lifecycle
 import models.automation.run_operations.tables
@@ -25,6 +26,7 @@ import models.content.items.tables
 import models.content.surfaces.tables
 import models.core.idempotency.tables
 import models.core.lifecycle.tables
+import models.core.pauses.tables
 import models.data.databases.tables
 import models.data.fields.tables
 import models.data.forms.tables

@@ -89,6 +89,8 @@ class IntentArguments(TypedDict):
     request: NotRequired[StartRequest | SignalRequest | CancelRequest]
 
 
+MOST_WAITING_STARTS = 500
+"""Starts that a workspace has in line, up to which something in bulk adds some."""
 AWAITED = 2
 """The weight of a start that a person waits for. Any other has 1, so none waits more than half as
 long again as another of its family in its workspace."""

@@ -303,6 +303,16 @@ EXAMPLES: Mapping[str, Example] = {
     "reopen_incident": Example(ids={"incidentId": "closedIncidentId"}),
     "preview_incident_retry": body({"version": "published", "from": "failed"}),
     "retry_incident": Example(body=lambda _: {"version": "published", "from": "failed", "rate": 5}),
+    # pauses
+    "get_automation_pause": GET,
+    "pause_automation": body({"reason": "The shop is being moved."}),
+    "resume_automation": body({"rate": 600}),
+    "get_circuit_breaker": GET,
+    "set_circuit_breaker": body({"failures": 5, "pauseSeconds": 300}),
+    "remove_circuit_breaker": Example(),
+    "get_workspace_pause": GET,
+    "pause_workspace": body({"reason": "The year is being closed."}),
+    "resume_workspace": EMPTY,
     # operations over runs
     "preview_run_operation": Example(
         body=lambda one: {

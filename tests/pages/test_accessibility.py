@@ -163,6 +163,7 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
         "run from a node": f"{place}/automations/{automation}/runs/{runs[0]['id']}/from-node",
         "canary": f"{place}/automations/{automation}/canary",
+        "pause": f"{place}/automations/{automation}/pause",
         "automations": f"{place}/automations",
         "automation": f"{place}/automations/{automation}",
         "version": f"{place}/automations/{automation}/versions/{version}",

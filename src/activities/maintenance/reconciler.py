@@ -25,6 +25,7 @@ from activities.maintenance.families import (
 )
 from activities.maintenance.orphans import end_orphans
 from models.core.base import Id
+from models.core.pauses.resting import rests
 from runtime.database import Database
 from runtime.outbox import Intent, outbox
 
@@ -114,7 +115,12 @@ class Reconciler:
             accepted_before = work.now - self._context.grace
             statement = (
                 family.rows()
-                .where(kind.is_open, columns[kind.accepted_column] < accepted_before, ~undelivered)
+                .where(
+                    kind.is_open,
+                    columns[kind.accepted_column] < accepted_before,
+                    ~undelivered,
+                    ~rests(columns.id),
+                )
                 .order_by(columns.id)
                 .limit(self._batch)
             )

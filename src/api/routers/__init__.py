@@ -6,6 +6,7 @@ from api.console import files as console_files
 from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
 from api.console.automations import drafts as console_drafts
+from api.console.automations import pause as console_pause
 from api.console.automations import routes as console_automations
 from api.console.automations import run_forms as console_run_forms
 from api.console.automations import settings as console_automation_settings
@@ -51,6 +52,7 @@ from api.routers.automation import (
     automation_runs,
     automations,
     canaries,
+    circuit_breakers,
     incidents,
     run_comparisons,
     run_filters,
@@ -111,6 +113,7 @@ from api.routers.workspace import (
     changes,
     legacy_imports,
     model_settings,
+    pauses,
     search,
     share_links,
     starters,
@@ -150,6 +153,7 @@ ROUTERS: Sequence[Router] = (
     console_automation_settings.router,
     console_versions.router,
     console_canary.router,
+    console_pause.router,
     console_incoming.router,
     legacy_import_pages.router,
     console_runs.router,
@@ -207,6 +211,7 @@ ROUTERS: Sequence[Router] = (
     forms.router,
     automations.router,
     canaries.router,
+    circuit_breakers.router,
     schedules.router,
     automation_runs.router,
     incidents.router,
@@ -223,4 +228,5 @@ ROUTERS: Sequence[Router] = (
     ai_runs.router,
     changes.router,
     model_settings.router,
+    pauses.router,
 )

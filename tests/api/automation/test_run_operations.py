@@ -16,6 +16,7 @@ from models.automation.run_operations.execution import Advance
 from models.automation.run_operations.shapes import PreviewRunOperation
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import Role
+from runtime import outbox
 from runtime.clock import utc_now
 from runtime.derived_ids import derived_id
 from runtime.errors import DeniedError
@@ -339,13 +340,13 @@ async def test_an_operation_waits_while_its_workspace_has_many_starts(
 ) -> None:
     made = await publish(client, space)
     runs = await failed(client, space, made, 2)
-    monkeypatch.setattr(execution, "MAX_WAITING_STARTS", 2)
+    monkeypatch.setattr(outbox, "MOST_WAITING_STARTS", 2)
     accepted = await accept(client, space, "retry", runIds=runs)
     state = await step(space.database, accepted["id"])
     assert isinstance(state, Advance)
     assert state.pause > 0
     assert (await get(client, space, accepted))["done"] == 0
-    monkeypatch.setattr(execution, "MAX_WAITING_STARTS", 3)
+    monkeypatch.setattr(outbox, "MOST_WAITING_STARTS", 3)
     await carry_out(space.database, accepted)
     assert (await get(client, space, accepted))["succeeded"] == 2
 

@@ -17,9 +17,18 @@ from models.automation.automations.shapes import (
     AutomationVersionShape,
 )
 from models.core.base import JsonObject
+from models.core.pauses.queries import pauses_of
+from models.core.pauses.rules import PauseCause
 
 PAGE = 50
 _RUNS, _VERSIONS = 10, 10
+PERSON, BREAKER = PauseCause.PERSON, PauseCause.CIRCUIT_BREAKER
+_RESTS = {
+    PERSON: "It is paused: runs are accepted, and rest.",
+    BREAKER: "Its circuit breaker is open: runs rest.",
+    None: "The workspace is paused: runs are accepted, and rest.",
+}
+"""The notice about each cause of a pause, and about one of the workspace."""
 _ENDED = 20
 """Ended runs that the success rate of the list is of."""
 
@@ -60,6 +69,8 @@ class AutomationContent:
     versions: Sequence[AutomationVersionShape]
     runs: Listing
     canary: CanaryShare | None
+    rests: str | None
+    """The reason why its runs rest, in a sentence."""
     calls: Mapping[str, str]
 
     @property
@@ -88,8 +99,20 @@ async def content_of(request: ApiRequest, base: str) -> AutomationContent:
         versions=versions.versions,
         runs=await listing(request, Filters(automationId=automation_id), _RUNS),
         canary=await canary_share(work, actor, automation_id),
+        rests=await _rests(request),
         calls=_calls(automation, base),
     )
+
+
+async def _rests(request: ApiRequest) -> str | None:
+    workspace_id, automation_id = request.actor.workspace_id, request.ids["automationId"]
+    pauses = await pauses_of(request.work, workspace_id, [automation_id, workspace_id])
+    for place, words in _RESTS.items():
+        row = pauses.get((workspace_id if place is None else automation_id, place or PERSON))
+        if row is not None:
+            again = " It is being resumed." if row.resumed_at is not None else ""
+            return f"{words} {row.reason}".strip() + again
+    return None
 
 
 def _example(found: AutomationDetail) -> JsonObject:

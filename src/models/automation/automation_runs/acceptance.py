@@ -10,13 +10,14 @@ from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
 from models.automation.automation_runs.canaries import drawn_version
 from models.automation.automation_runs.lifecycle import AUTOMATION_RUNS
-from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.start_intents import start_intent
+from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
+from models.automation.automation_runs.start_intents import admitted_intent, start_intent
 from models.automation.automation_runs.tables import AutomationRun, automation_run
 from models.automation.automations.rules.attributes import bound_attributes, filled_up
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.pauses.resting import append_or_rest, pausable
 from runtime import outbox
 from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
@@ -60,12 +61,14 @@ class RunRequest:
 class Accepted:
     """The outcome of a request: the run, and whether this call inserted it.
 
-    `skipped` says that there is no run, because all slots were taken.
+    `skipped` says that there is no run, because all slots were taken; `rests` that it waits for
+    the end of a pause.
     """
 
     run_id: Id
     created: bool
     skipped: bool = False
+    rests: bool = False
     columns: JsonObject | None = None
     """The columns of the run that was inserted."""
     node_count: int = 0
@@ -112,6 +115,14 @@ _ACCEPT = PreparedStatement(
     outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted"))
 )
 """A run and its start, written together, unless there is a run of this id already."""
+_ACCEPT_PAUSABLE = PreparedStatement(
+    append_or_rest(_RUN.returning(automation_run.c.id).cte("accepted"))
+)
+"""As `_ACCEPT`, but what comes in under a pause rests."""
+_ACCEPT_CALLED = PreparedStatement(
+    append_or_rest(_RUN.returning(automation_run.c.id).cte("accepted"), joins=False)
+)
+"""A run that a workflow starts, and is told to begin after a pause."""
 _ACCEPT_ALONE = PreparedStatement(_RUN)
 
 
@@ -167,22 +178,41 @@ async def _write(  # the parts of a run
         "created_by_user_id": actor.person,
         "created_at": work.next_moment(),
     }
-    if request.started_by_caller or not admission.admitted:
-        own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
-        created = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
+    own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
+    if not admission.admitted:
+        created, rests = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0, False
     else:
+        created, rests = await _insert(work, version, request, {**own, **run})
+    columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
+    return Accepted(run_id, created, rests=rests, columns=columns, node_count=version.node_count)
+
+
+async def _insert(
+    work: UnitOfWork, version: RunnableVersion, request: RunRequest, run: JsonObject
+) -> tuple[bool, bool]:
+    """Insert a run that has what it needs: whether it is new, and rests. A test never does."""
+    workspace_id, run_id = run["workspace_id"], run["subject_id"]
+    test = is_test(request.source, request.options)
+    if request.started_by_caller:
+        if test:
+            return await _ACCEPT_ALONE.execute(work, run) > 0, False
+        statement, intent = _ACCEPT_CALLED, admitted_intent(workspace_id, run_id)
+    else:
+        statement = _ACCEPT_PAUSABLE
         intent = start_intent(
-            actor.workspace_id,
+            workspace_id,
             run_id,
             version,
             request.source,
-            attributes,
+            run["attributes"],
             in_bulk=request.in_bulk,
         )
-        start = outbox.intent_values(work, **intent)
-        created = await _ACCEPT.execute(work, {**start, **run}) > 0
-    columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
-    return Accepted(run_id, created, columns=columns, node_count=version.node_count)
+    values = {**outbox.intent_values(work, **intent), **run}
+    if test:
+        return await _ACCEPT.execute(work, values) > 0, False
+    subjects = pausable(work, [version.automation_id, workspace_id], run["created_at"])
+    row = await statement.first(work, {**values, **subjects})
+    return row is not None, row is not None and row.pause_id is not None
 
 
 async def _attributes(version: RunnableVersion, request: RunRequest) -> dict[str, str] | None:

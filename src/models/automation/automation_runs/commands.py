@@ -138,7 +138,7 @@ async def _accept(
     work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
 ) -> AutomationRunDetail:
     accepted = await accept(work, actor, version, request)
-    if accepted.run is None or accepted.run.concurrency_key is not None:
+    if accepted.run is None or accepted.run.concurrency_key is not None or accepted.rests:
         return await detail(work, actor, version.automation_id, accepted.run_id)
     return await accepted_detail(work, accepted.run, accepted.node_count)
 

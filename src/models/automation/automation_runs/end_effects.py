@@ -26,6 +26,7 @@ from models.automation.automations.joins import (
     graph_of,
     version_of,
 )
+from models.automation.circuit_breakers.commands import count_failure
 from models.core.base import Id, JsonObject
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
@@ -61,6 +62,8 @@ async def apply(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)
     if run.status in FAILURES:
         await _log_failure(work, run, node_id)
+        if not is_test(run.source, run.options):
+            await count_failure(work, run.workspace_id, run.automation_id)
         if answers_for_failures(run.source, run.options):
             await _fail(work, run, node_id)
 

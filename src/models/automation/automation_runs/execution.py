@@ -18,6 +18,7 @@ from sqlalchemy import (
     bindparam,
     func,
     literal,
+    or_,
     select,
     update,
 )
@@ -42,6 +43,7 @@ from models.automation.automation_runs.run_header import (
 )
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
+from models.core.pauses.resting import rests
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -56,6 +58,7 @@ _BEGIN = PreparedStatement(
         _run.id == bindparam("run_id"),
         _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
         _run.admitted_at.is_not(None),
+        ~rests(_run.id),
     )
     .values(
         # One that waits begins anew: its execution has come to none of its waits yet.
@@ -67,7 +70,7 @@ _BEGIN = PreparedStatement(
 
 
 async def begin(work: Work, run_id: Id) -> RunHeader | None:
-    """`queued → running`, or anew; None when the run is closed or waits for a slot.
+    """`queued → running`, or anew; None when the run is closed, or may not begin yet.
 
     Repeating it changes nothing.
     """
@@ -79,13 +82,13 @@ _WAITS_FOR_SLOT = PreparedStatement(
     select(_run.id).where(
         _run.id == bindparam("run_id"),
         _run.status == RunStatus.QUEUED.value,
-        _run.admitted_at.is_(None),
+        or_(_run.admitted_at.is_(None), rests(_run.id)),
     )
 )
 
 
 async def waits_for_slot(work: Work, run_id: Id) -> bool:
-    """True while a run that has not begun waits for a slot."""
+    """True while a run that has not begun waits for a slot, or for the end of a pause."""
     return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.first_nodes import queued_nodes
+from models.automation.automation_runs.rests import waits_for_pauses
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
@@ -220,6 +221,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
         )
         answered = {handlers[row.id]: str(row.id) for row in rows}
     waiting = await node_queries.waits(work, runs)
+    rests = await waits_for_pauses(work, runs)
     return {
         run.id: {
             **lineage(
@@ -232,6 +234,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
             **({"failureRunId": answered[run.id]} if run.id in answered else {}),
             **({OPERATION: run.options[OPERATION]} if OPERATION in run.options else {}),
             "waiting": waiting[run.id],
+            **({"waitingFor": rests[run.id]} if run.id in rests else {}),
         }
         for run in runs
     }

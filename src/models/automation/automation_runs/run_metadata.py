@@ -11,6 +11,16 @@ from models.core.base import JsonObject
 from models.core.documented import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, keys, listed
 
 _WAITING = keys("nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT)
+_PAUSED = keys(
+    "kind subject subjectId cause reason since resuming",
+    kind=TEXT,
+    subject=TEXT,
+    subjectId=ID,
+    cause=TEXT,
+    reason=TEXT,
+    since=MOMENT,
+    resuming=FLAG,
+)
 _QUESTION = keys("key label", key=TEXT, label=TEXT, kind=TEXT, required=FLAG, options=listed(TEXT))
 
 RunMetadata = Annotated[
@@ -27,6 +37,7 @@ RunMetadata = Annotated[
             admittedAt=MOMENT,
             waitingForWorkerSince=MOMENT,
             waiting=listed(_WAITING),
+            waitingFor=_PAUSED,
             progress=keys("done total", done=COUNT, total=COUNT),
             trimmed=FLAG,
             temporal=TEMPORAL,

@@ -1,14 +1,16 @@
 """The intents that start runs: a run just accepted, and runs that waited for a slot."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy import ARRAY, Uuid, bindparam, func, select
 
-from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.joins import AUTOMATION, VERSION, automation_of, version_of
 from models.core.base import Id
+from models.core.pauses import resting
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -96,6 +98,10 @@ class _AcceptedRun(StartedVersion, Protocol):
     def attributes(self) -> Mapping[str, str] | None: ...
     @property
     def parent_run_id(self) -> Id | None: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
 
 
 _run = automation_run.c
@@ -107,6 +113,8 @@ _ACCEPTED = PreparedStatement(
         _run.source,
         _run.attributes,
         _run.parent_run_id,
+        _run.status,
+        _run.created_at,
         AUTOMATION.label,
         VERSION.version,
     )
@@ -127,7 +135,7 @@ async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRe
 
 
 async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
-    """Start runs that were accepted earlier and waited for a slot.
+    """Start runs that were accepted earlier and waited for a slot; under a pause they rest.
 
     A run that another run waits for was started by that one, so it is only signalled that it has
     its slot. The run of a schedule is started and signalled: its fire may have started it already.
@@ -138,9 +146,17 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
         source = RunSource(row.source)
         if row.parent_run_id is None:
             intent = start_intent(row.workspace_id, row.id, row, source, row.attributes)
-            await outbox.append(work, **intent)
+            await _append(work, row, intent)
         if row.parent_run_id is not None or source is RunSource.SCHEDULE:
-            await outbox.append(work, **_admitted_intent(row))
+            await _append(work, row, admitted_intent(row.workspace_id, row.id))
+
+
+async def _append(work: UnitOfWork, row: _AcceptedRun, intent: outbox.IntentArguments) -> None:
+    """Append an intent, or let it rest; that of a run which has ended tells its execution so."""
+    pausable_ids = [row.automation_id, row.workspace_id]
+    if row.status != RunStatus.QUEUED:
+        pausable_ids = []
+    await resting.append(work, pausable_ids, row.created_at, **intent)
 
 
 async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
@@ -153,14 +169,15 @@ async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
         await outbox.append(work, **intent)
 
 
-def _admitted_intent(row: _AcceptedRun) -> outbox.IntentArguments:
+def admitted_intent(workspace_id: Id, run_id: Id) -> outbox.IntentArguments:
+    """The signal to the execution of a run that it may begin."""
     return {
         "intent": outbox.Intent.SIGNAL,
         "family": Family.AUTOMATION_RUN,
-        "workspace_id": row.workspace_id,
-        "subject_id": row.id,
+        "workspace_id": workspace_id,
+        "subject_id": run_id,
         "request": {
-            "workflowId": Family.AUTOMATION_RUN.workflow_id(row.id),
+            "workflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
             "signal": ADMITTED,
             "arguments": [],
         },

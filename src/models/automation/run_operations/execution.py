@@ -16,7 +16,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.run_operations.lifecycle import RUN_OPERATIONS
 from models.automation.run_operations.rows import OperationRow
 from models.automation.run_operations.rules import (
-    MAX_WAITING_STARTS,
     ROOM_PAUSE,
     OperationAction,
     OperationStatus,
@@ -124,9 +123,9 @@ async def _wait(work: UnitOfWork, operation: OperationRow) -> float:
         return (operation.paced_until - work.now).total_seconds()
     if operation.action == OperationAction.RETRY:
         waiting = await outbox.waiting_starts(
-            work, operation.workspace_id, Family.AUTOMATION_RUN, MAX_WAITING_STARTS
+            work, operation.workspace_id, Family.AUTOMATION_RUN, outbox.MOST_WAITING_STARTS
         )
-        return ROOM_PAUSE if waiting >= MAX_WAITING_STARTS else 0
+        return ROOM_PAUSE if waiting >= outbox.MOST_WAITING_STARTS else 0
     return 0
 
 

@@ -19,8 +19,6 @@ CHUNK = 250
 MAX_RATE = 1_000
 MIN_RATE = 0.01
 """Runs a second."""
-MAX_WAITING_STARTS = 500
-"""Starts of runs that a workspace has in the outbox before an operation adds no more."""
 ROOM_PAUSE = 1.0
 """Seconds until an operation looks again for room."""
 

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
 from models.core.lifecycle.rules import Lifecycle
+from models.core.pauses import resting
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -171,6 +172,7 @@ async def cancel_executions(
 ) -> None:
     """Have the executions of closed rows cancelled; those not started yet never are."""
     withdrawn = await outbox.withdraw_starts(work, work_ids)
+    withdrawn |= await resting.withdraw(work, work_ids)
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.CANCEL,

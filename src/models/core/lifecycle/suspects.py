@@ -27,6 +27,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.core.lifecycle.tables import WorkSuspect, work_suspect
+from models.core.pauses.resting import rests
 from runtime.database import UnitOfWork
 from runtime.outbox import Intent, outbox
 
@@ -82,7 +83,8 @@ async def suspect(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[A
         )
         first = rows.with_only_columns(columns.id, literal(1), literal(work.now))
         statement = upsert(work_suspect).from_select(
-            ["id", "lost", "suspected_at"], first.where(kind.is_open, ~undelivered)
+            ["id", "lost", "suspected_at"],
+            first.where(kind.is_open, ~undelivered, ~rests(columns.id)),
         )
         again = {"suspected_at": work.now}
         await work.execute(statement.on_conflict_do_update(index_elements=["id"], set_=again))

@@ -1,0 +1,88 @@
+"""Pauses of an automation, a connection and a workspace; what comes in waits meanwhile."""
+
+from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from models.core.access.rules import Scope
+from models.core.base import Id
+from models.core.pauses.queries import answer
+from models.core.pauses.rules import PauseSubject
+from models.core.pauses.shapes import PauseShape, PauseWork, ResumeWork
+from models.workspace.pauses import commands
+
+router = Router(tags=["pauses"])
+
+WORKSPACE = "/v1/workspaces/{workspaceId}"
+READ_WORKSPACE = Access(scopes=[Scope.WORKSPACE_READ])
+WRITE_WORKSPACE = Access(scopes=[Scope.WORKSPACE_UPDATE], idempotent=True)
+
+
+@router.get(f"{AUTOMATION}/pause", access=READ)
+async def get_automation_pause(request: ApiRequest) -> Data[PauseShape]:
+    """Get the pause of an automation, and how many runs rest under it.
+
+    An automation that nobody paused is `running`, though its workspace may be paused, or its
+    circuit breaker open.
+    """
+    return await _answer(request, request.ids["automationId"])
+
+
+@router.post(f"{AUTOMATION}/pause", access=WRITE)
+async def pause_automation(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
+    """Pause an automation: its runs are accepted, and rest in their order.
+
+    Runs under way go on to their end, and tests are not held up. Runs that rest are `queued`;
+    `metadata.waitingFor` says why. Pausing what is paused changes nothing.
+    """
+    return await _pause(request, PauseSubject.AUTOMATION, request.ids["automationId"], body)
+
+
+@router.post(f"{AUTOMATION}/resume", access=WRITE)
+async def resume_automation(request: ApiRequest, body: ResumeWork) -> Data[PauseShape]:
+    """Resume an automation: what rests starts, the oldest first, at once or at a rate.
+
+    New runs stand behind the resting ones. The rate counts starts a minute; another call changes
+    it. An open circuit breaker is closed.
+    """
+    return await _resume(request, PauseSubject.AUTOMATION, request.ids["automationId"], body)
+
+
+@router.get(f"{WORKSPACE}/pause", access=READ_WORKSPACE)
+async def get_workspace_pause(request: ApiRequest) -> Data[PauseShape]:
+    """Get the pause of a workspace, and how many runs rest under it."""
+    return await _answer(request, request.actor.workspace_id)
+
+
+@router.post(f"{WORKSPACE}/pause", access=WRITE_WORKSPACE)
+async def pause_workspace(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
+    """Pause a workspace: the runs of all its automations are accepted, and rest in their order.
+
+    Runs under way go on to their end, and tests are not held up.
+    """
+    return await _pause(request, PauseSubject.WORKSPACE, request.actor.workspace_id, body)
+
+
+@router.post(f"{WORKSPACE}/resume", access=WRITE_WORKSPACE)
+async def resume_workspace(request: ApiRequest, body: ResumeWork) -> Data[PauseShape]:
+    """Resume a workspace: what rests starts, the oldest first, at once or at a rate.
+
+    Runs of an automation that is paused itself rest on.
+    """
+    return await _resume(request, PauseSubject.WORKSPACE, request.actor.workspace_id, body)
+
+
+async def _pause(
+    request: ApiRequest, kind: PauseSubject, subject_id: Id, body: PauseWork
+) -> Data[PauseShape]:
+    await commands.pause(request.work, request.actor, kind, subject_id, body)
+    return await _answer(request, subject_id)
+
+
+async def _resume(
+    request: ApiRequest, kind: PauseSubject, subject_id: Id, body: ResumeWork
+) -> Data[PauseShape]:
+    await commands.resume(request.work, request.actor, kind, subject_id, body)
+    return await _answer(request, subject_id)
+
+
+async def _answer(request: ApiRequest, subject_id: Id) -> Data[PauseShape]:
+    return Data(await answer(request.work, request.actor.workspace_id, subject_id))

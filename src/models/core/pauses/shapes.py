@@ -1,0 +1,42 @@
+"""Pauses on the wire."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from models.core.base import Id, Input, Moment, Shape, example
+from models.core.pauses.rules import MAX_RATE, PauseState
+
+Rate = Annotated[int, Field(ge=1, le=MAX_RATE)]
+
+
+class PauseWork(Input):
+    """Body of pause; the `reason` is shown wherever something rests."""
+
+    model_config = example({"reason": "The shop is being moved."})
+
+    reason: Annotated[str, Field(max_length=1_000)] = ""
+
+
+class ResumeWork(Input):
+    """Body of resume: `rate` starts a minute, or all at once without it."""
+
+    model_config = example({"rate": 600})
+
+    rate: Rate | None = None
+
+
+class PauseShape(Shape):
+    """The pause of something, and how many starts rest under it, counted up to 10,000.
+
+    While it is `resuming`, what rests is started, and what comes in stands behind that. Of what is
+    `running`, nothing more is said.
+    """
+
+    state: PauseState
+    resting: int = 0
+    reason: str | None = None
+    paused_by_user_id: Id | None = None
+    paused_at: Moment | None = None
+    resumed_at: Moment | None = None
+    rate: int | None = None

@@ -1,0 +1,54 @@
+"""Pausing and resuming what somebody names, and telling the log of it."""
+
+from models.automation.automations.queries import item_of_automation
+from models.automation.circuit_breakers.commands import close_breaker
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pauses import commands as pauses
+from models.core.pauses.commands import Paused
+from models.core.pauses.rules import PauseSubject
+from models.core.pauses.shapes import PauseWork, ResumeWork
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.rules import EventType
+from runtime.database import UnitOfWork
+
+_PAUSED = {
+    PauseSubject.AUTOMATION: EventType.AUTOMATION_PAUSED,
+    PauseSubject.WORKSPACE: EventType.WORKSPACE_PAUSED,
+}
+_RESUMED = {
+    PauseSubject.AUTOMATION: EventType.AUTOMATION_RESUMED,
+    PauseSubject.WORKSPACE: EventType.WORKSPACE_RESUMED,
+}
+
+
+async def pause(
+    work: UnitOfWork, actor: Actor, kind: PauseSubject, subject_id: Id, body: PauseWork
+) -> None:
+    """Pause something that the actor may change; what is paused stays as it is."""
+    subject = Paused(actor.workspace_id, kind, subject_id)
+    if await pauses.begin_pause(work, subject, body.reason, actor.person) is not None:
+        await _tell(work, actor, _PAUSED[kind], subject, reason=body.reason)
+
+
+async def resume(
+    work: UnitOfWork, actor: Actor, kind: PauseSubject, subject_id: Id, body: ResumeWork
+) -> None:
+    """Resume something that the actor may change, at a rate or at once."""
+    subject = Paused(actor.workspace_id, kind, subject_id)
+    if kind is PauseSubject.AUTOMATION:
+        await close_breaker(work, actor.workspace_id, subject_id, body.rate)
+    if await pauses.resume(work, subject, body.rate):
+        await _tell(work, actor, _RESUMED[kind], subject, rate=body.rate)
+
+
+async def _tell(
+    work: UnitOfWork, actor: Actor, event: EventType, subject: Paused, **facts: str | int | None
+) -> None:
+    item_id = None
+    if subject.kind is PauseSubject.AUTOMATION:
+        item_id = await item_of_automation(work, subject.workspace_id, subject.subject_id)
+    data = {f"{subject.kind}Id": str(subject.subject_id)} | {
+        name: fact for name, fact in facts.items() if fact not in (None, "")
+    }
+    await append_event(work, actor.principal, actor.workspace_id, event, data, item_id=item_id)
