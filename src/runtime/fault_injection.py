@@ -43,6 +43,8 @@ class FaultPoint(StrEnum):
     """A chunk of a job is committed; the workflow has not received the result."""
     AFTER_GROUPING_BEFORE_COMMIT = "after_grouping_before_commit"
     """Failed runs are grouped into incidents; nothing is committed."""
+    AFTER_ALERTS_BEFORE_COMMIT = "after_alerts_before_commit"
+    """Alert rules are evaluated and told; nothing is committed."""
     BEFORE_TERMINAL_WRITE = "before_terminal_write"
     """A run's work is done; its row does not say so."""
     AFTER_TERMINAL_WRITE = "after_terminal_write"

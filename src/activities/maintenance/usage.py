@@ -1,8 +1,9 @@
-"""The sweep of sums: rows that can no longer change are counted once."""
+"""The sweep of sums, of incidents that are over, and of alert rules."""
 
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
@@ -27,6 +28,7 @@ class UsageMaintenance:
             "databases": merge_counts,
             "runs": settle_runs,
             "incidents": close_recovered,
+            "alerts": evaluate_rules,
         }
         counts = dict.fromkeys(sweeps, 0)
         async with heartbeats():

@@ -48,6 +48,7 @@ from api.routers import service
 from api.routers.automation import (
     action_runs,
     actions,
+    alert_rules,
     automation_runs,
     automations,
     canaries,
@@ -210,6 +211,7 @@ ROUTERS: Sequence[Router] = (
     schedules.router,
     automation_runs.router,
     incidents.router,
+    alert_rules.router,
     run_statistics.router,
     run_comparisons.router,
     run_filters.router,
