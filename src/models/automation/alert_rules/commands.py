@@ -26,7 +26,7 @@ from models.automation.alert_rules.tables import (
     alert_firing,
     alert_rule,
 )
-from models.automation.alert_rules.telling import tell, tell_disabled
+from models.automation.alert_rules.telling import log_change, notify_change, notify_disabled
 from models.automation.automation_runs.filter_checks import check_filter, sees_automation
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -37,6 +37,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 
 _rule = alert_rule.c
+_CHANGED, _DISABLED = "The rule was changed.", "The rule was disabled."
 _firing = alert_firing.c
 
 
@@ -105,7 +106,7 @@ async def update_rule(
         values |= dict.fromkeys(("pending_since", "checked_at", "problem"))
     if row.state == AlertState.FIRING and (anew or body.enabled is False):
         ended = Resolution.CHANGED if anew else Resolution.DISABLED
-        await end_firing(work, row, ended, "The rule was changed." if anew else "It was disabled.")
+        await end_firing(work, row, ended, _CHANGED if anew else _DISABLED)
         values["state"] = AlertState.OK.value
     values |= {
         "saved_by_user_id": actor.user_id,
@@ -125,7 +126,7 @@ async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> DeletedAle
 async def disable(work: UnitOfWork, row: AlertRule, reason: DisabledReason) -> None:
     """Disable a locked rule whose saver may not watch any more, and tell the recipients."""
     if row.state == AlertState.FIRING:
-        await end_firing(work, row, Resolution.DISABLED, "The rule was disabled.")
+        await end_firing(work, row, Resolution.DISABLED, _DISABLED, quietly=True)
     await work.execute(
         update(alert_rule)
         .where(_rule.id == row.id)
@@ -136,13 +137,18 @@ async def disable(work: UnitOfWork, row: AlertRule, reason: DisabledReason) -> N
             checked_at=work.now,
         )
     )
-    await tell_disabled(work, row, reason)
+    await notify_disabled(work, row, reason)
 
 
 async def end_firing(
-    work: UnitOfWork, row: AlertRule, resolution: Resolution, message: str
+    work: UnitOfWork,
+    row: AlertRule,
+    resolution: Resolution,
+    message: str,
+    *,
+    quietly: bool = False,
 ) -> None:
-    """End the firing of a locked rule that fires, and tell it; only its end tells the log of it."""
+    """End the firing of a locked rule that fires, and tell it; quietly, the log alone."""
     firing = await work.first(
         update(alert_firing)
         .where(_firing.alert_rule_id == row.id, _firing.resolved_at.is_(None))
@@ -152,7 +158,9 @@ async def end_firing(
     )
     assert firing is not None, "a rule that fires has a firing"
     change = AlertChange.RESOLVED
-    await tell(work, row, change, firing, change.value, message)
+    await log_change(work, row, change, firing, message)
+    if not quietly:
+        await notify_change(work, row, change, firing, change.value, message)
 
 
 async def sees_subject(work: UnitOfWork, actor: Actor, row: AlertRule) -> bool:

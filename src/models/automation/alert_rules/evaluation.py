@@ -25,7 +25,7 @@ from models.automation.alert_rules.tables import (
     alert_firing,
     alert_rule,
 )
-from models.automation.alert_rules.telling import tell
+from models.automation.alert_rules.telling import log_change, notify_change
 from models.core.access.rules import Actor, Principal, PrincipalType, Scope
 from models.people.members.queries import roles_in
 from models.people.workspaces.queries import living_workspaces
@@ -117,12 +117,13 @@ async def _follow(work: UnitOfWork, row: AlertRule, sight: Sight) -> Mapping[str
             return values
         case AlertChange.FIRED:
             firing = await _fire(work, row, sight)
-            await tell(work, row, change, firing, change.value, sight.message)
+            await log_change(work, row, change, firing, sight.message)
+            await notify_change(work, row, change, firing, change.value, sight.message)
             values["state"] = AlertState.FIRING.value
         case AlertChange.REPEATED:
             firing = await _open_firing(work, row)
             key = f"{change}/{wire_timestamp(work.now)}"
-            await tell(work, row, change, firing, key, sight.message)
+            await notify_change(work, row, change, firing, key, sight.message)
         case AlertChange.RESOLVED:
             await end_firing(work, row, Resolution.OVER, sight.message)
             values["state"] = AlertState.OK.value

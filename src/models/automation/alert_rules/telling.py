@@ -53,21 +53,36 @@ class Firing(Protocol):
     run_id: Id | None
 
 
-async def tell(
+async def log_change(
+    work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, message: str
+) -> None:
+    """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
+    private = rule.connection_id is not None and not await is_shared(
+        work, rule.workspace_id, rule.connection_id
+    )
+    await append_event(
+        work,
+        Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
+        rule.workspace_id,
+        _EVENTS[change],
+        {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},
+        audience_user_id=rule.saved_by_user_id if private else None,
+        item_id=await _item_of(work, rule),
+    )
+
+
+async def notify_change(
     work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, key: str, message: str
 ) -> None:
-    """Log a change, and notify the recipients who are members and see what the rule is about.
+    """Notify the recipients who are members and see what a rule is about.
 
     `key` names the change of this firing: each is told once.
     """
-    item_id = await _item_of(work, rule)
-    if change in _EVENTS:
-        await _log(work, rule, _EVENTS[change], firing, item_id, message)
     notice = Notice(
         kind=NotificationKind.ALERT,
         title=about(_TITLES[change].format(rule.label)),
         body=message,
-        item_id=item_id,
+        item_id=await _item_of(work, rule),
         run_id=firing.run_id,
         data={**_ids(rule, firing.id), "change": change.value},
         key=f"alert/{firing.id}/{key}",
@@ -75,7 +90,7 @@ async def tell(
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
 
 
-async def tell_disabled(work: UnitOfWork, rule: ToldRule, reason: DisabledReason) -> None:
+async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: DisabledReason) -> None:
     """Notify the recipients that a rule watches nothing any more."""
     notice = Notice(
         kind=NotificationKind.ALERT,
@@ -85,29 +100,6 @@ async def tell_disabled(work: UnitOfWork, rule: ToldRule, reason: DisabledReason
         data={"alertRuleId": str(rule.id), "change": "disabled"},
     )
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
-
-
-async def _log(  # what is told, and about what
-    work: UnitOfWork,
-    rule: ToldRule,
-    event: EventType,
-    firing: Firing,
-    item_id: Id | None,
-    message: str,
-) -> None:
-    """Log an event; of a connection that is not shared it is for its owner alone."""
-    private = rule.connection_id is not None and not await is_shared(
-        work, rule.workspace_id, rule.connection_id
-    )
-    await append_event(
-        work,
-        Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
-        rule.workspace_id,
-        event,
-        {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},
-        audience_user_id=rule.saved_by_user_id if private else None,
-        item_id=item_id,
-    )
 
 
 def _ids(rule: ToldRule, firing_id: Id) -> dict[str, str]:

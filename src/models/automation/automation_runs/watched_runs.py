@@ -116,9 +116,7 @@ def _runs(actor: Actor, automation_id: Id | None, filters: RunFilter) -> Select[
     return runs if automation_id is None else runs.where(_run.automation_id == automation_id)
 
 
-def _oldest(
-    runs: Select[Any], filters: RunFilter, status: RunStatus, moment: str
-) -> Select[Any]:
+def _oldest(runs: Select[Any], filters: RunFilter, status: RunStatus, moment: str) -> Select[Any]:
     """The oldest open runs of a state, with a moment; ids grow with time."""
     of_state = runs.where(IS_OPEN, _run.status == status)
     return _fitting(of_state, _run.id.asc(), filters, moment, MOST_LOOKED_AT)

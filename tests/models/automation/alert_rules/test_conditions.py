@@ -217,9 +217,7 @@ async def test_a_connection_fails(space: Space) -> None:
         await note_failure(work, space.id, made.id, "It is gone.")
 
 
-async def test_no_rule_sees_what_happens_in_another_workspace(
-    space: Space, foreign: Space
-) -> None:
+async def test_no_rule_sees_what_happens_in_another_workspace(space: Space, foreign: Space) -> None:
     theirs = await make_automation(foreign)
     rules = [
         await make_rule(space, condition)

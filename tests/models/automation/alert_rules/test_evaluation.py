@@ -148,7 +148,7 @@ async def test_a_rule_of_one_who_left_is_disabled_and_the_others_are_told(space:
     await evaluated(space)
     shown = await state_of(space, rule.id)
     assert (shown.enabled, shown.disabled_reason, shown.state) == (False, "saver_left", "ok")
-    assert await alerts(space) == ["Watch it", "Over: Watch it", "Disabled: Watch it"]
+    assert await alerts(space) == ["Watch it", "Disabled: Watch it"]
     assert await alerts(space, user_id) == ["Watch it"]
     assert [one.resolution for one in await firings(space)] == ["disabled"]
 
