@@ -14,7 +14,7 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import page_request
-from models.data.databases.commands import create_database
+from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.joins import DATABASE
 from models.data.records.commands.records import create_record, delete_record
@@ -52,7 +52,7 @@ async def wrote(space: Space, run_id: Id, node: str, record_id: Any, **values: A
 
 async def listed(space: Space, incident_id: Id, actor: Actor | None = None) -> IncidentRecordList:
     async with space.database.transaction() as work:
-        page = page_request(space.keys, "incident records", 100, None)
+        page = page_request(space.keys, 100, None, "incident records")
         return await list_incident_records(work, actor or space.actor, incident_id, page)
 
 
