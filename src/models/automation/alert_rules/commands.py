@@ -10,8 +10,8 @@ from models.automation.alert_rules.queries import get_rule, load
 from models.automation.alert_rules.rules import (
     MAX_RULES,
     AlertChange,
+    AlertDisabledReason,
     AlertState,
-    DisabledReason,
     Resolution,
 )
 from models.automation.alert_rules.shapes import (
@@ -66,7 +66,7 @@ async def create_rule(
             recipient_user_ids=list(dict.fromkeys(recipients)),
             repeat_minutes=body.repeat_minutes,
             enabled=body.enabled,
-            disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
+            disabled_reason=None if body.enabled else AlertDisabledReason.MANUAL.value,
             state=AlertState.OK.value,
             saved_by_user_id=actor.user_id,
             watched_since=work.now,
@@ -98,7 +98,7 @@ async def update_rule(
     if body.condition is not None:
         values |= await _watching(work, actor, body.condition)
     if body.enabled is not None:
-        reason = None if body.enabled else DisabledReason.MANUAL.value
+        reason = None if body.enabled else AlertDisabledReason.MANUAL.value
         values |= {"enabled": body.enabled, "disabled_reason": reason}
     anew = body.condition is not None or (body.enabled is True and not row.enabled)
     if anew:
@@ -123,7 +123,7 @@ async def delete_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> DeletedAle
     return DeletedAlertRule(id=row.id)
 
 
-async def disable(work: UnitOfWork, row: AlertRule, reason: DisabledReason) -> None:
+async def disable(work: UnitOfWork, row: AlertRule, reason: AlertDisabledReason) -> None:
     """Disable a locked rule whose saver may not watch any more, and tell the recipients."""
     if row.state == AlertState.FIRING:
         await end_firing(work, row, Resolution.DISABLED, _DISABLED, quietly=True)

@@ -12,8 +12,8 @@ from models.automation.alert_rules.conditions import read_condition
 from models.automation.alert_rules.errors import TooSlowError
 from models.automation.alert_rules.rules import (
     AlertChange,
+    AlertDisabledReason,
     AlertState,
-    DisabledReason,
     Resolution,
     Sight,
     change_of,
@@ -73,7 +73,7 @@ async def evaluate_overdue(work: UnitOfWork) -> int:
 
 async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
     actor = await _saver(work, row)
-    if isinstance(actor, DisabledReason):
+    if isinstance(actor, AlertDisabledReason):
         await disable(work, row, actor)
         return
     due_at = work.now_after(SECONDS_BETWEEN)
@@ -92,17 +92,17 @@ async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
     await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))
 
 
-async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | DisabledReason:
+async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | AlertDisabledReason:
     """The saver of a rule with the rights they have now, or why it may not go on."""
     user_id = row.saved_by_user_id
     role = (await roles_in(work, row.workspace_id, [user_id])).get(user_id)
     if role is None:
-        return DisabledReason.SAVER_LEFT
+        return AlertDisabledReason.SAVER_LEFT
     principal = Principal(type=PrincipalType.SYSTEM, id=row.id, user_id=user_id)
     scopes = principal.usable_scopes(role)
     actor = Actor(principal=principal, workspace_id=row.workspace_id, role=role, scopes=scopes)
     if Scope.AUTOMATIONS_READ not in scopes or not await sees_subject(work, actor, row):
-        return DisabledReason.RIGHTS_LOST
+        return AlertDisabledReason.RIGHTS_LOST
     return actor
 
 

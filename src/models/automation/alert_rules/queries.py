@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from sqlalchemy import Select, and_, func, or_, select
 
 from models.automation.alert_rules.conditions import AlertKind, read_condition
-from models.automation.alert_rules.rules import AlertState, DisabledReason
+from models.automation.alert_rules.rules import AlertDisabledReason, AlertState
 from models.automation.alert_rules.shapes import (
     AlertFiringList,
     AlertFiringShape,
@@ -137,6 +137,6 @@ def _shape(row: _ShownRule) -> AlertRuleShape:
         **{name: getattr(row, name) for name in names},
         kind=AlertKind(row.kind),
         state=AlertState(row.state),
-        disabled_reason=None if reason is None else DisabledReason(reason),
+        disabled_reason=None if reason is None else AlertDisabledReason(reason),
         firing_since=row.fired_at,
     )

@@ -26,7 +26,7 @@ class AlertChange(StrEnum):
     RESOLVED = "resolved"
 
 
-class DisabledReason(StrEnum):
+class AlertDisabledReason(StrEnum):
     """The reason for which a rule watches nothing: a person, or rights that are gone."""
 
     MANUAL = "manual"

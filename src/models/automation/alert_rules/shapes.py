@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.automation.alert_rules.conditions import AlertCondition, AlertKind
-from models.automation.alert_rules.rules import AlertState, DisabledReason, Resolution
+from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
 from models.core.base import (
     EXAMPLE_ID,
     Id,
@@ -81,7 +81,7 @@ class AlertRuleShape(Shape):
     recipient_user_ids: list[Id]
     repeat_minutes: int | None = None
     enabled: bool
-    disabled_reason: DisabledReason | None = None
+    disabled_reason: AlertDisabledReason | None = None
     state: AlertState
     firing_since: Moment | None = None
     message: str | None = None

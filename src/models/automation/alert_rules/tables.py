@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.automation.alert_rules.conditions import AlertKind
-from models.automation.alert_rules.rules import AlertState, DisabledReason, Resolution
+from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
 from models.core.base import Id
 from runtime.schema import Timestamp, one_of, table_of
 
@@ -38,7 +38,7 @@ class AlertRule(SQLModel, table=True):
         ),
         one_of("kind", AlertKind),
         one_of("state", AlertState),
-        one_of("disabled_reason", DisabledReason),
+        one_of("disabled_reason", AlertDisabledReason),
         Index("ix_alert_rule_workspace_id", "workspace_id", "label", "id"),
         Index("ix_alert_rule_due", "due_at", postgresql_where=text("enabled")),
         Index(

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sqlalchemy import select
 
-from models.automation.alert_rules.rules import AlertChange, DisabledReason
+from models.automation.alert_rules.rules import AlertChange, AlertDisabledReason
 from models.automation.automations.joins import AUTOMATION
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
@@ -26,9 +26,9 @@ _EVENTS = {
     AlertChange.FIRED: EventType.ALERT_FIRED,
     AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
 }
-_DISABLED: Mapping[DisabledReason, str] = {
-    DisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
-    DisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
+_DISABLED: Mapping[AlertDisabledReason, str] = {
+    AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
+    AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
 }
 
 
@@ -90,7 +90,7 @@ async def notify_change(
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
 
 
-async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: DisabledReason) -> None:
+async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisabledReason) -> None:
     """Notify the recipients that a rule watches nothing any more."""
     notice = Notice(
         kind=NotificationKind.ALERT,
