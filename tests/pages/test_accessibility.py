@@ -155,6 +155,7 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
         "incidents": f"{place}/incidents",
+        "alert rules": f"{place}/alert-rules",
         "incident": f"{place}/incidents/{incident}",
         "operations": f"{place}/runs/operations",
         "operation": f"{place}/runs/operations/{operation['id']}",
