@@ -42,13 +42,13 @@ async def print_records(place: Place, incident_id: str, *, as_json: bool) -> Non
         return
     rows = [
         (
-            one["recordId"],
-            one["databaseLabel"],
-            one["runs"],
-            clock(one["lastFailedAt"]),
-            one["title"],
+            record["recordId"],
+            record["databaseLabel"],
+            record["runs"],
+            clock(record["lastFailedAt"]),
+            record["title"],
         )
-        for one in listed["records"]
+        for record in listed["records"]
     ]
     print_rows(terminal(), _RECORD_COLUMNS, rows)
 

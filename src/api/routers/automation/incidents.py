@@ -73,7 +73,7 @@ async def list_incident_records(
 ) -> Data[IncidentRecordList]:
     """List the records of an incident: what its runs were about, or wrote before they failed.
 
-    Only those that the caller sees and that are not in the trash. A record is remembered when its
+    A record that the caller does not see, or that is in the trash, is left out. One is remembered when its
     run fails: the one of the trigger, and up to 100 that nodes wrote.
     """
     incident_id = request.ids["incidentId"]

@@ -114,7 +114,7 @@ def visible_rules(actor: Actor, rules: Select[Any]) -> Select[Any]:
 
 
 async def count_firing(work: UnitOfWork, actor: Actor) -> int:
-    """The number of rules that fire, of those that the actor sees."""
+    """The number of rules that fire and that the actor sees."""
     firing = visible_rules(actor, select(_rule.id)).where(_rule.state == AlertState.FIRING)
     return int(await work.scalar(select(func.count()).select_from(firing.subquery())))
 

@@ -107,26 +107,26 @@ async def _queue_age(work: UnitOfWork, watch: Watch, condition: QueueAgeConditio
 
 async def _worker_gone(work: UnitOfWork, watch: Watch, condition: WorkerGoneCondition) -> Sight:
     # A worker that ended in order is forgotten at once: then the first look counts.
-    gone = await last_sign(work) or watch.pending_since or work.now
-    minutes = minutes_since(gone, work.now)
+    seen = await last_sign(work) or watch.pending_since or work.now
+    minutes = minutes_since(seen, work.now)
     if minutes < condition.minutes:
         message = f"A worker was there {spoken(minutes)} ago."
-        return Sight(False, message, minutes, pending_since=gone)
+        return Sight(False, message, minutes, pending_since=seen)
     message = f"No worker has been there for {spoken(minutes)}."
-    return Sight(True, message, minutes, pending_since=gone)
+    return Sight(True, message, minutes, pending_since=seen)
 
 
 async def _connection_failing(
     work: UnitOfWork, watch: Watch, condition: ConnectionFailingCondition
 ) -> Sight:
-    found = await failing(work, watch.actor, condition.connection_id)
-    if found is None:
+    row = await failing(work, watch.actor, condition.connection_id)
+    if row is None:
         return Sight(False, "The last call through the connection succeeded.", 0)
-    minutes = minutes_since(found.failing_since, work.now)
-    holds = found.failures >= condition.failures and minutes >= condition.minutes
-    calls = counted(found.failures, "call")
-    message = f"{calls} in a row failed within {spoken(minutes)}: {found.message}"
-    return Sight(holds, message, found.failures)
+    minutes = minutes_since(row.failing_since, work.now)
+    holds = row.failures >= condition.failures and minutes >= condition.minutes
+    calls = counted(row.failures, "call")
+    message = f"{calls} in a row failed within {spoken(minutes)}: {row.message}"
+    return Sight(holds, message, row.failures)
 
 
 _LOOKS: Mapping[type, Callable[[UnitOfWork, Watch, Condition], Awaitable[Sight]]] = {

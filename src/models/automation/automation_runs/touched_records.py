@@ -1,4 +1,4 @@
-"""Records that runs were about: the one in the payload, and those that their nodes wrote."""
+"""Records that runs were about: named by the payload, or written by their nodes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
