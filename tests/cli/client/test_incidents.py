@@ -22,13 +22,19 @@ async def test_incidents_are_listed_changed_closed_and_reopened(
     incident_id = str((await incident_of(space.database, run_id)).id)
     shell = Shell(tmp_path)
     async with serving(settings) as server:
-        words = ("profile", "add", "here", "--url", server.url)
-        assert (await shell.run(*words, typed=f"{space.token}\n")).code == 0
+        add = ("profile", "add", "here", "--url", server.url)
+        assert (await shell.run(*add, typed=f"{space.token}\n")).code == 0
         listed = await shell.run("incidents", "list", "--state", "open")
         assert listed.code == 0, listed.err
         assert listed.out.split("\t")[:4] == [incident_id, "open", "Old", "1"]
         assert "\x1b" not in listed.out
-        for words in (("mute",), ("note", "Known."), ("assign", str(space.user_id)), ("close",)):
+        changes: list[tuple[str, ...]] = [
+            ("mute",),
+            ("note", "Known."),
+            ("assign", str(space.user_id)),
+            ("close",),
+        ]
+        for words in changes:
             done = await shell.run("incidents", words[0], incident_id, *words[1:])
             assert done.code == 0, done.err
         shown = (await shell.run("incidents", "show", incident_id, "--json")).json

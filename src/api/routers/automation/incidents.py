@@ -73,8 +73,8 @@ async def list_incident_records(
 ) -> Data[IncidentRecordList]:
     """List the records of an incident: what its runs were about, or wrote before they failed.
 
-    A record that the caller does not see, or that is in the trash, is left out. One is remembered when its
-    run fails: the one of the trigger, and up to 100 that nodes wrote.
+    A record that the caller does not see, or that is in the trash, is left out. One is remembered
+    when its run fails: the one of the trigger, and up to 100 that nodes wrote.
     """
     incident_id = request.ids["incidentId"]
     page = request.page("incident_records", limit, cursor, incident_id)

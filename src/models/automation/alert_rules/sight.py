@@ -107,13 +107,13 @@ async def _queue_age(work: UnitOfWork, watch: Watch, condition: QueueAgeConditio
 
 async def _worker_gone(work: UnitOfWork, watch: Watch, condition: WorkerGoneCondition) -> Sight:
     # A worker that ended in order is forgotten at once: then the first look counts.
-    seen = await last_sign(work) or watch.pending_since or work.now
-    minutes = minutes_since(seen, work.now)
+    last = await last_sign(work) or watch.pending_since or work.now
+    minutes = minutes_since(last, work.now)
     if minutes < condition.minutes:
         message = f"A worker was there {spoken(minutes)} ago."
-        return Sight(False, message, minutes, pending_since=seen)
+        return Sight(False, message, minutes, pending_since=last)
     message = f"No worker has been there for {spoken(minutes)}."
-    return Sight(True, message, minutes, pending_since=seen)
+    return Sight(True, message, minutes, pending_since=last)
 
 
 async def _connection_failing(

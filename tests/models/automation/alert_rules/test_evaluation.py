@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from models.automation.alert_rules import commands, evaluation, queries, sight
+from models.automation.alert_rules.conditions import QueueAgeCondition
 from models.automation.alert_rules.purge import purge_firings
 from models.automation.alert_rules.shapes import UpdateAlertRule
 from models.automation.alert_rules.tables import alert_firing, alert_rule
@@ -93,7 +94,7 @@ async def test_a_broken_and_a_slow_rule_hold_up_no_other(
         await work.execute(text("SELECT pg_sleep(60)"))
 
     monkeypatch.setattr(sight, "LONGEST", "100ms")
-    by_kind = {**sight._LOOKS, sight.QueueAgeCondition: sleep}
+    by_kind = {**sight._LOOKS, QueueAgeCondition: sleep}
     monkeypatch.setattr(sight, "_LOOKS", by_kind)
     async with space.database.transaction() as work:
         this = alert_rule.c.id == broken.id
