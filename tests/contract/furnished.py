@@ -463,7 +463,11 @@ async def _run_operations(made: Furnished) -> None:
 async def _incidents(made: Furnished) -> None:
     """Two incidents: an open one, and one that was closed."""
     for name, message in (("incidentId", "It fell."), ("closedIncidentId", "It broke.")):
-        made.ids[name] = str(await open_incident(made.space, made.ids["automationId"], message))
+        about = {"record": {"id": made.ids["recordId"]}}
+        incident_id = await open_incident(
+            made.space, made.ids["automationId"], message, trigger_payload=about
+        )
+        made.ids[name] = str(incident_id)
     await made.post(f"{made.space.path}/incidents/{made.ids['closedIncidentId']}/close")
 
 
