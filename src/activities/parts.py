@@ -103,7 +103,8 @@ class Parts:
     def provider_calls(self) -> Providers:
         """The providers, as they are called."""
         tokens = Tokens(self.database, self.token_endpoints)
-        return Providers(self.keys, adapters_of(self.outbound, tokens, self.providers))
+        adapters = adapters_of(self.outbound, tokens, self.providers)
+        return Providers(self.database, self.keys, adapters)
 
     @cached_property
     def fetchers(self) -> Fetchers:

@@ -14,6 +14,7 @@ from api.kernel.dispatch import Dispatch
 from api.kernel.identity_provider import IdentityProvider
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION
+from api.kernel.overdue_alerts import overdue_alerts
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
@@ -68,7 +69,7 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    background: Sequence[Background] = (notifications, feeds),
+    background: Sequence[Background] = (notifications, feeds, overdue_alerts),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `background` runs from start to shutdown, entered in order, left in reverse.

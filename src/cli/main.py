@@ -10,6 +10,7 @@ from typer._completion_classes import completion_init
 
 from cli.api import api
 from cli.client.completion import COMPLETES, completion
+from cli.client.incidents_commands import incidents
 from cli.client.profile_commands import profile
 from cli.client.runs_commands import runs
 from cli.convert.command import convert
@@ -56,6 +57,7 @@ app.command("import")(import_file)
 app.add_typer(legacy_import)
 app.add_typer(profile)
 app.add_typer(runs)
+app.add_typer(incidents)
 app.command()(completion)
 app.command("bundle-schema")(bundle_schema)
 

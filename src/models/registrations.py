@@ -16,7 +16,7 @@ from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
 from models.content.items.viewers import viewers_among
 from models.content.surfaces.references import register_reference
-from models.core.lifecycle.workers import find_lost_workers_with
+from models.core.lifecycle.workers import find_last_sign_with, find_lost_workers_with
 from models.data.fields.queries import seen_databases
 from models.data.fields.references import check_reference_with
 from models.data.fields.rules.kinds import FieldKind
@@ -32,7 +32,7 @@ from models.people.members.handlers import on_member_removal
 from models.people.workspaces.handlers import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
 from models.sources.mounts.schedules import mounts_closed, mounts_placed
-from models.workspace.system.queries import lost_since
+from models.workspace.system.queries import last_seen, lost_since
 
 
 def register_models() -> None:
@@ -54,4 +54,5 @@ def register_models() -> None:
     find_prefills_with(template_prefills)
     find_viewers_with(viewers_among)
     find_lost_workers_with(lost_since)
+    find_last_sign_with(last_seen)
     check_reference_with(FieldKind.BUTTON, check_visible)

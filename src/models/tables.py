@@ -8,6 +8,7 @@ A new noun with tables adds its line here, and one for the `lifecycle` of durabl
 import models.automation.action_runs.lifecycle
 import models.automation.action_runs.tables
 import models.automation.actions.tables
+import models.automation.alert_rules.tables
 import models.automation.automation_runs.lifecycle
 import models.automation.automation_runs.tables
 import models.automation.automations.tables

@@ -296,6 +296,7 @@ EXAMPLES: Mapping[str, Example] = {
     "list_incidents": Example(query=lambda one: {"automationId": one.ids["automationId"]}),
     "get_incident": GET,
     "list_incident_runs": GET,
+    "list_incident_records": GET,
     "update_incident": Example(
         body=lambda one: {"assigneeUserId": one.ids["userId"], "muted": True, "note": "Known."}
     ),
@@ -313,6 +314,26 @@ EXAMPLES: Mapping[str, Example] = {
     "get_workspace_pause": GET,
     "pause_workspace": body({"reason": "The year is being closed."}),
     "resume_workspace": EMPTY,
+    # alert rules
+    "list_alert_rules": GET,
+    "create_alert_rule": Example(
+        body=lambda one: {
+            "label": "Payments fail",
+            "condition": {
+                "kind": "failures",
+                "runs": 10,
+                "minutes": 15,
+                "query": {"automationId": one.ids["automationId"]},
+            },
+            "recipientUserIds": [one.ids["userId"]],
+            "repeatMinutes": 60,
+        }
+    ),
+    "get_alert_rule": GET,
+    "update_alert_rule": body({"label": "Payments fail often"}),
+    "test_alert_rule": GET,
+    "list_alert_firings": GET,
+    "delete_alert_rule": Example(ends=True),
     # operations over runs
     "preview_run_operation": Example(
         body=lambda one: {

@@ -31,6 +31,7 @@ from models.sources.data_source_runs.tables import data_source_run
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
+from tests.support.alerts import evaluated
 from tests.support.client import Client
 from tests.support.incidents import open_incident
 from tests.support.spaces import Space
@@ -91,6 +92,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _webhooks(made)
     await _run_operations(made)
     await _incidents(made)
+    await _alert_rules(made)
     await _changes(made)
     return made
 
@@ -461,8 +463,22 @@ async def _run_operations(made: Furnished) -> None:
 async def _incidents(made: Furnished) -> None:
     """Two incidents: an open one, and one that was closed."""
     for name, message in (("incidentId", "It fell."), ("closedIncidentId", "It broke.")):
-        made.ids[name] = str(await open_incident(made.space, made.ids["automationId"], message))
+        about = {"record": {"id": made.ids["recordId"]}}
+        incident_id = await open_incident(
+            made.space, made.ids["automationId"], message, trigger_payload=about
+        )
+        made.ids[name] = str(incident_id)
     await made.post(f"{made.space.path}/incidents/{made.ids['closedIncidentId']}/close")
+
+
+async def _alert_rules(made: Furnished) -> None:
+    """A rule about the automation, which has fired."""
+    query = {"automationId": made.ids["automationId"]}
+    condition = {"kind": "failures", "runs": 1, "minutes": 60, "query": query}
+    path = f"{made.space.path}/alert-rules"
+    rule = await made.post(path, {"label": "It fails", "condition": condition})
+    made.ids["alertRuleId"] = rule["id"]
+    await evaluated(made.space)
 
 
 async def _webhooks(made: Furnished) -> None:

@@ -97,6 +97,10 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     await grouped(space.database)
     incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
     incident = incidents[0]["id"]
+    condition = {"kind": "failures", "runs": 1, "minutes": 60}
+    rule = await person.call(
+        "POST", f"{space.path}/alert-rules", {"label": "It fails", "condition": condition}
+    )
     failed = next(run for run in runs if run["status"] == "failed")
     reference = next(
         run
@@ -155,6 +159,8 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "changes": f"{place}/changes",
         "change set": f"{place}/changes/{changes}",
         "incidents": f"{place}/incidents",
+        "alert rules": f"{place}/alert-rules",
+        "alert rule": f"{place}/alert-rules/{rule['id']}",
         "incident": f"{place}/incidents/{incident}",
         "operations": f"{place}/runs/operations",
         "operation": f"{place}/runs/operations/{operation['id']}",

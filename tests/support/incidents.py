@@ -86,7 +86,7 @@ async def incident_of(database: Database, run_id: Id) -> Any:
         return await work.first(statement.where(incident_run.c.run_id == run_id))
 
 
-async def open_incident(space: Space, automation_id: Any, message: str) -> Id:
+async def open_incident(space: Space, automation_id: Any, message: str, **values: Any) -> Id:
     """A new incident of an automation, with one run; its id."""
     statement = select(automation_version).where(
         automation_version.c.automation_id == automation_id,
@@ -94,6 +94,6 @@ async def open_incident(space: Space, automation_id: Any, message: str) -> Id:
     )
     async with space.database.transaction() as work:
         version = await work.first(statement.limit(1))
-    run_id = await failed_run(space, version, message)
+    run_id = await failed_run(space, version, message, **values)
     await grouped(space.database)
     return Id(str((await incident_of(space.database, run_id)).id))

@@ -28,7 +28,7 @@ from activities.data_source_runs.progress import StepReply, reporting
 from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
-from activities.sources.fetchers import Fetchers, Wanted
+from activities.sources.fetchers import Fetchers, Wanted, noted_fetch
 from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
@@ -105,7 +105,8 @@ class DataSourceRunActivities:
                 return counts["bytes"] + bytes_in(directory)
 
             counts.update(pages=start.pages, bytes=start.bytes)
-            async with reporting(received, partial(self._received, run)):
+            reported = reporting(received, partial(self._received, run))
+            async with reported, noted_fetch(self._database, request):
                 fetched = await self._fetchers.fetch(request, access, directory, keep, start)
         async with self._database.transaction() as work:
             if not fetched.unchanged:

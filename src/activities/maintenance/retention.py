@@ -8,6 +8,7 @@ from temporalio import activity
 from activities.heartbeats import heartbeats
 from activities.parts import Periods
 from models.automation.action_runs.purge import purge_action_runs
+from models.automation.alert_rules.purge import purge_firings
 from models.automation.automation_runs.purge import purge_runs
 from models.automation.incidents.purge import purge_incidents
 from models.automation.run_operations.purge import purge_operations
@@ -133,6 +134,7 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
         or await purge_sums(work)
         or await purge_operations(work, before)
         or await purge_incidents(work, before)
+        or await purge_firings(work, before)
         or await purge_action_runs(work, before)
         or await purge_data_source_runs(work, before)
         or await purge_units(work, before)

@@ -1,4 +1,4 @@
-"""The sweep of sums: rows that can no longer change are counted once."""
+"""The sweep of sums, of incidents that are over, and of alert rules."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -6,6 +6,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
@@ -31,6 +32,7 @@ class UsageMaintenance:
             "databases": merge_counts,
             "runs": partial(settle_runs, counted_attributes=self._counted_attributes),
             "incidents": close_recovered,
+            "alerts": evaluate_rules,
         }
         counts = dict.fromkeys(sweeps, 0)
         async with heartbeats():

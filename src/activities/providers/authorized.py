@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from typing_extensions import override
@@ -12,19 +11,13 @@ from activities.authorizations.tokens import Tokens
 from activities.connections import ConnectionUseError
 from activities.providers.adapter import (
     Adapter,
-    Downloaded,
-    Listing,
     ProblemKind,
     ProviderAccess,
     ProviderProblem,
-    ReadContent,
-    ResourcePage,
-    Watched,
 )
+from activities.providers.surrounding import SurroundingAdapter
 from activities.providers.web import Web
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
-from models.sources.external_resources.rules.forms import HostedForm
-from models.sources.external_resources.rules.resources import ProviderResource
 from runtime.clock import utc_now
 from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
@@ -33,53 +26,14 @@ from runtime.outbound.errors import OutboundError
 T = TypeVar("T")
 
 
-class AuthorizedAdapter(Adapter):
+class AuthorizedAdapter(SurroundingAdapter):
     """Another adapter, whose calls are repeated once with a new token when theirs is rejected."""
 
     def __init__(self, adapter: Adapter, tokens: Tokens) -> None:
-        self._adapter = adapter
+        super().__init__(adapter)
         self._tokens = tokens
 
     @override
-    async def check(self, access: ProviderAccess) -> None:
-        await self._asked(access, self._adapter.check)
-
-    @override
-    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
-        return await self._asked(access, lambda fresh: self._adapter.browse(fresh, listing))
-
-    @override
-    async def describe(
-        self, access: ProviderAccess, resource: ProviderResource
-    ) -> ProviderResource:
-        return await self._asked(access, lambda fresh: self._adapter.describe(fresh, resource))
-
-    @override
-    async def watch(
-        self, access: ProviderAccess, resource: ProviderResource, mark: str | None
-    ) -> Watched:
-        return await self._asked(access, lambda fresh: self._adapter.watch(fresh, resource, mark))
-
-    @override
-    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
-        return await self._asked(access, lambda fresh: self._adapter.read(fresh, resource))
-
-    @override
-    async def download(
-        self,
-        access: ProviderAccess,
-        resource: ProviderResource,
-        path: Path,
-        conditions: Mapping[str, str],
-    ) -> Downloaded:
-        return await self._asked(
-            access, lambda fresh: self._adapter.download(fresh, resource, path, conditions)
-        )
-
-    @override
-    async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
-        return await self._asked(access, lambda fresh: self._adapter.form(fresh, resource))
-
     async def _asked(
         self, access: ProviderAccess, call: Callable[[ProviderAccess], Awaitable[T]]
     ) -> T:

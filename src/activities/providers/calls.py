@@ -12,6 +12,7 @@ from activities.providers.adapter import (
     ProviderProblem,
 )
 from activities.providers.adapters import Adapters
+from activities.providers.surrounding import NotedAdapter
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections.features import require_feature
@@ -22,7 +23,7 @@ from models.sources.connections.queries import (
 )
 from models.sources.connections.shapes import ConnectionDetail
 from runtime.crypto import KeyRing, UnreadableError
-from runtime.database import UnitOfWork
+from runtime.database import Database, UnitOfWork
 from runtime.errors import (
     DeniedError,
     NotFoundError,
@@ -65,7 +66,8 @@ class OpenConnection:
 class Providers:
     """The adapters of a worker, and the keys that open connections."""
 
-    def __init__(self, keys: KeyRing, adapters: Adapters) -> None:
+    def __init__(self, database: Database, keys: KeyRing, adapters: Adapters) -> None:
+        self._database = database
         self._keys = keys
         self._adapters = adapters
 
@@ -103,7 +105,7 @@ class Providers:
         access = ProviderAccess(
             workspace_id, connection_id, user_id, connection.config, connection.credentials
         )
-        return Reached(adapter, access)
+        return Reached(NotedAdapter(adapter, self._database), access)
 
 
 async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:

@@ -1,9 +1,11 @@
 """Fetching what a source holds, each kind in its way."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from activities.connection_health import noted_call
 from activities.connections import ConnectionUseError, find_connected
 from activities.sources.databases.asking import fetch_rows
 from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
@@ -17,7 +19,7 @@ from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.options import MAX_ROWS
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
+from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 
@@ -25,6 +27,10 @@ STATEMENT_SECONDS = 300.0
 """Seconds of one statement of a foreign database."""
 SAMPLE_SECONDS = 45.0
 """Seconds of fetching a sample: whoever asked for a preview is answered within a minute."""
+
+
+_FAILS = frozenset({ErrorKind.AUTH, ErrorKind.FETCH, ErrorKind.TIMEOUT})
+"""Problems by which the connection of a source fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,14 @@ class Wanted:
     def stored(self) -> bool:
         """True when its rows are in a file that is here already."""
         return "fileId" in self.config or "content" in self.config
+
+    @property
+    def connection_id(self) -> Id | None:
+        """The connection that it is fetched through; that of a resource is told by its adapter."""
+        if self.kind is DataSourceKind.SQL:
+            return Id(self.config["connectionId"])
+        auth = self.config.get("auth") or {}
+        return Id(auth["connectionId"]) if auth.get("type") == "connection" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +185,17 @@ class Fetchers:
         return Fetched(
             pages=1, bytes=_size(path), next=None, format=found.format, validators=found.validators
         )
+
+
+def noted_fetch(database: Database, request: Wanted) -> AbstractAsyncContextManager[None]:
+    """Note whether the connection of a source works, by the fetching in the block."""
+    return noted_call(database, request.workspace_id, request.connection_id, _reason)
+
+
+def _reason(error: Exception) -> str | None:
+    if not isinstance(error, SourceProblem) or error.kind not in _FAILS:
+        return None
+    return error.message
 
 
 def _size(path: Path) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
 from models.automation.actions import queries as actions
+from models.automation.alert_rules import queries as alert_rules
 from models.automation.automations import queries as automations
 from models.automation.incidents import queries as incidents
 from models.automation.run_overviews import queries as run_overviews
@@ -34,6 +35,7 @@ Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement
 
 RESOURCES: Mapping[str, Visible] = {
     "action": actions.visible,
+    "alert_rule": alert_rules.visible,
     "api_key": api_keys.visible,
     "automation": automations.visible,
     "data_source": data_sources.visible,

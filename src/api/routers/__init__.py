@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.alert_rules import routes as console_alert_rules
 from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
 from api.console.automations import drafts as console_drafts
@@ -49,6 +50,7 @@ from api.routers import service
 from api.routers.automation import (
     action_runs,
     actions,
+    alert_rules,
     automation_runs,
     automations,
     canaries,
@@ -160,6 +162,7 @@ ROUTERS: Sequence[Router] = (
     console_comparison.router,
     console_run_filters.router,
     console_incidents.router,
+    console_alert_rules.router,
     console_run_operations.router,
     console_run_actions.router,
     console_from_node.router,
@@ -215,6 +218,7 @@ ROUTERS: Sequence[Router] = (
     schedules.router,
     automation_runs.router,
     incidents.router,
+    alert_rules.router,
     run_statistics.router,
     run_comparisons.router,
     run_filters.router,

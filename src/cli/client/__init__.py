@@ -1,1 +1,1 @@
-"""Commands for a terminal: runs of any platform that answers to a key."""
+"""Commands for a terminal: runs and incidents of any platform that answers to a key."""

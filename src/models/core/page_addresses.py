@@ -13,6 +13,11 @@ def incident_page(workspace_id: UUID, incident_id: str) -> str:
     return f"/workspaces/{workspace_id}/incidents/{incident_id}"
 
 
+def alert_rule_page(workspace_id: UUID, alert_rule_id: str) -> str:
+    """The page of an alert rule."""
+    return f"/workspaces/{workspace_id}/alert-rules/{alert_rule_id}"
+
+
 def source_run_page(run_id: UUID) -> str:
     """The page of a refresh or an import."""
     return f"/data-source-runs/{run_id}"

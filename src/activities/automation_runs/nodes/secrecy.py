@@ -8,6 +8,7 @@ import pydantic
 
 from activities.automation_runs.nodes.failures import failure_of
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
+from activities.connection_health import noted_call
 from activities.connections import ConnectionUseError, SignIn, sign_in
 from activities.database_errors import DATABASE_AWAY
 from models.automation.automation_runs.errors import NodeError
@@ -24,10 +25,13 @@ from models.core.credentials import HIDDEN, Place, as_it_is, credentials_in, hid
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
+from runtime.outbound.errors import OutboundError
 from runtime.redaction import Redaction
 
 RECOGNIZABLE = 6
 """Characters that credentials have at least to be looked for in what comes back."""
+_FAILS = frozenset({"connection_error", "http_401", "http_403", "http_407"})
+"""Codes of failures by which a connection fails: its credentials are gone, or not taken."""
 UNSAID = " What it said is not shown, because the call sends a secret."
 
 
@@ -43,6 +47,12 @@ class Secrecy:
         return {kind: partial(self._send, effect) for kind, effect in effects.items()}
 
     async def _send(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
+        connection_id = outgoing.parameters.get("connectionId")
+        place = (self._database, outgoing.workspace_id)
+        async with noted_call(*place, connection_id and Id(connection_id), _reason):
+            return await self._sent(effect, outgoing)
+
+    async def _sent(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
         secrets = await self._named(outgoing)
         parameters = await self._signed_in(outgoing, revealed(outgoing.parameters, secrets))
         marks = {secret: SecretMark.of(name) for name, secret in secrets.items()}
@@ -84,6 +94,16 @@ class Secrecy:
         for name in sorted(names - secrets.keys()):
             raise BindingError(no_secret(name))
         return secrets
+
+
+def _reason(error: Exception) -> str | None:
+    """The reason that a call failed for, if another call through its connection would, too."""
+    if not isinstance(error, NodeError | OutboundError):
+        return None
+    fails = error.code in _FAILS or error.code.startswith("http_5")
+    if not error.code.startswith("http_"):
+        fails = fails or error.retryable
+    return error.message if fails else None
 
 
 def _auth_of(found: SignIn) -> JsonObject:

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
-from models.automation.incidents import commands, queries
+from models.automation.incidents import commands, queries, records
 from models.automation.incidents.shapes import (
     IncidentDetail,
     IncidentList,
+    IncidentRecordList,
     IncidentRunList,
     IncidentState,
     RetryIncident,
@@ -23,6 +24,7 @@ INCIDENTS = "/v1/workspaces/{workspaceId}/incidents"
 INCIDENT = f"{INCIDENTS}/{{incidentId}}"
 LIST = Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)
 READ = replace(LIST, resource="incident")
+READ_RECORDS = replace(READ, scopes=[Scope.AUTOMATIONS_READ, Scope.RECORDS_READ])
 WRITE = Access(
     scopes=[Scope.AUTOMATIONS_WRITE], resource="incident", level=Level.EDIT, idempotent=True
 )
@@ -63,6 +65,20 @@ async def list_incident_runs(
     incident_id = request.ids["incidentId"]
     page = request.page("incident_runs", limit, cursor, incident_id)
     return Data(await queries.list_incident_runs(request.work, request.actor, incident_id, page))
+
+
+@router.get(f"{INCIDENT}/records", access=READ_RECORDS)
+async def list_incident_records(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[IncidentRecordList]:
+    """List the records of an incident: what its runs were about, or wrote before they failed.
+
+    A record that the caller does not see, or that is in the trash, is left out. One is remembered
+    when its run fails: the one of the trigger, and up to 100 that nodes wrote.
+    """
+    incident_id = request.ids["incidentId"]
+    page = request.page("incident_records", limit, cursor, incident_id)
+    return Data(await records.list_incident_records(request.work, request.actor, incident_id, page))
 
 
 @router.patch(INCIDENT, access=WRITE)

@@ -17,6 +17,7 @@ IS_OPEN = text(f"status IN ({listed(OPEN_RUN)})")
 IS_ENDED = text(f"status IN ({listed(ENDED_RUN)})")
 """The predicates of partial indexes. A query repeats them as they stand here: PostgreSQL takes such
 an index only for a condition that it can prove."""
+IS_FAILED = text("status IN ('failed', 'timed_out')")
 NODE_FAILED = text("node_run.status = 'failed'")
 _ENDED_ORDER = ("status", "source", "created_at", "id")
 """The order of ended runs in a list by states and sources (`queries.newest_of`). Ended runs
@@ -55,6 +56,12 @@ class AutomationRun(SQLModel, table=True):
             "automation_id",
             *_ENDED_ORDER,
             postgresql_where=IS_ENDED,
+        ),
+        Index(
+            "ix_automation_run_failed",
+            "workspace_id",
+            "completed_at",
+            postgresql_where=IS_FAILED,
         ),
         Index(
             "ix_automation_run_holding",

@@ -11,6 +11,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.joins import RUN, failed_node_of
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.touched_records import touched_records
+from models.automation.incidents.records import keep_records
 from models.automation.incidents.rules import (
     Course,
     IncidentChange,
@@ -72,8 +74,11 @@ async def group_failures(work: UnitOfWork) -> int:
     groups: defaultdict[tuple[Id, bytes], list[_Failure]] = defaultdict(list)
     for failure in failures:
         groups[failure.key].append(failure)
+    touched = await touched_records(work, run_ids)
     for row in await _incidents(work, groups):
-        await _add(work, row, groups[row.automation_id, row.fingerprint])
+        group = groups[row.automation_id, row.fingerprint]
+        await _add(work, row, group)
+        await keep_records(work, row, [failure.run for failure in group], touched)
     inject_fault(FaultPoint.AFTER_GROUPING_BEFORE_COMMIT, run_ids[0])
     return len(run_ids)
 

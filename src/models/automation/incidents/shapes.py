@@ -97,6 +97,25 @@ class IncidentRunList(Shape):
     cursor: Nullable[str]
 
 
+class IncidentRecordShape(Shape):
+    """A record that failed runs of an incident were about, or wrote before; `runs` counts them."""
+
+    record_id: Id
+    database_id: Id
+    database_label: str
+    title: str
+    runs: int
+    last_failed_at: Moment
+    last_run_id: Id
+
+
+class IncidentRecordList(Shape):
+    """A page of the records of an incident that the caller sees, the last one concerned first."""
+
+    records: list[IncidentRecordShape]
+    cursor: Nullable[str]
+
+
 class UpdateIncident(Input):
     """Body of update incident; a key that is left out stays as it is, null unassigns."""
 

@@ -1,4 +1,4 @@
-"""Tables of incidents, of the runs and versions in them, and of failures not yet grouped."""
+"""Tables of incidents, of what is part of them, and of failures not yet grouped."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.incidents.rules import CloseReason
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
 
 _IS_OPEN = text("closed_at IS NULL")
 _OF_INCIDENT = (["workspace_id", "incident_id"], ["incident.workspace_id", "incident.id"])
@@ -110,7 +110,30 @@ class IncidentVersion(SQLModel, table=True):
     runs: int = Field(sa_type=BigInteger)
 
 
+class IncidentRecord(SQLModel, table=True):
+    """A record that failed runs of an incident were about, or that they wrote before they failed.
+
+    It refers to no record by a constraint: records are purged on their own.
+    """
+
+    __tablename__ = "incident_record"
+    __table_args__ = (
+        ForeignKeyConstraint(*_OF_INCIDENT),
+        Index("ix_incident_record_failed", "incident_id", "last_failed_at", "record_id"),
+        Index("ix_incident_record_workspace_id_record_id", "workspace_id", "record_id"),
+        {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
+    )
+
+    incident_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    runs: int = Field(sa_type=BigInteger)
+    last_failed_at: datetime = Field(sa_type=Timestamp)
+    last_run_id: Id
+
+
 ungrouped_failure = table_of(UngroupedFailure)
 incident = table_of(Incident)
 incident_run = table_of(IncidentRun)
 incident_version = table_of(IncidentVersion)
+incident_record = table_of(IncidentRecord)

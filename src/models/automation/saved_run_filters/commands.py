@@ -4,8 +4,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
-from models.automation.automation_runs.run_queries import WorkspaceRunQuery
-from models.automation.automations.joins import AUTOMATION, VERSION, open_automations
+from models.automation.automation_runs.filter_checks import check_filter
 from models.automation.saved_run_filters.queries import shape_of, visible
 from models.automation.saved_run_filters.shapes import (
     MAX_FILTERS,
@@ -15,10 +14,10 @@ from models.automation.saved_run_filters.shapes import (
     UpdateRunFilter,
 )
 from models.automation.saved_run_filters.tables import SavedRunFilter, saved_run_filter
-from models.core.access.rules import Actor, Level, Scope
+from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 _filter = saved_run_filter.c
 
@@ -34,7 +33,7 @@ async def create_filter(
     owner = None if body.shared else actor.user_id
     if body.shared:
         _require_write(actor)
-    await _check(work, actor, body.query)
+    await check_filter(work, actor, body.query)
     # Two requests at the same time must not both take the last place.
     place = f"run-filters/{actor.workspace_id}/{owner}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
@@ -68,7 +67,7 @@ async def update_filter(
     if body.label is not None:
         values["label"] = body.label
     if body.query is not None:
-        await _check(work, actor, body.query)
+        await check_filter(work, actor, body.query)
         values |= {"query": body.query.wire, "automation_id": body.query.automation_id}
     await work.execute(update(saved_run_filter).where(*_this(actor, filter_id)).values(values))
     return shape_of(await _load(work, actor, filter_id))
@@ -79,23 +78,6 @@ async def delete_filter(work: UnitOfWork, actor: Actor, filter_id: Id) -> Delete
     await _changeable(work, actor, filter_id)
     await work.execute(delete(saved_run_filter).where(*_this(actor, filter_id)))
     return DeletedRunFilter(id=filter_id)
-
-
-async def _check(work: UnitOfWork, actor: Actor, query: WorkspaceRunQuery) -> None:
-    """Raises NotFoundError for an automation that the caller does not see, or no version of it."""
-    automation_id, version_id = query.automation_id, query.automation_version_id
-    if automation_id is not None:
-        seen = open_automations(actor, Level.VIEW).where(AUTOMATION.id == automation_id)
-        if await work.scalar(seen) is None:
-            raise NotFoundError("automation")
-    elif version_id is not None:
-        raise ValidationError.at("query.automationId", "Name the automation of the version, too.")
-    if version_id is not None:
-        own = select(VERSION.id).where(
-            VERSION.automation_id == automation_id, VERSION.id == version_id
-        )
-        if await work.scalar(own) is None:
-            raise NotFoundError("version")
 
 
 async def _changeable(work: UnitOfWork, actor: Actor, filter_id: Id) -> None:

@@ -1,7 +1,7 @@
-"""The wait of open work for a worker that was lost.
+"""The wait of open work for a worker that was lost, and the last sign of any worker.
 
-The wing of the whole platform knows of lost workers, and says so through
-`find_lost_workers_with`; `models.registrations` lists it.
+The wing of the whole platform knows of workers, and says so through `find_lost_workers_with` and
+`find_last_sign_with`; `models.registrations` lists them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,11 @@ from runtime.database import UnitOfWork
 FindLost = Callable[[UnitOfWork], Awaitable[datetime | None]]
 """Gives the time at which a queue lost its last worker; None while all have one."""
 
+FindSign = Callable[[UnitOfWork], Awaitable[datetime | None]]
+"""Gives the time at which a worker said last that it is there; None when none is remembered."""
+
 _FIND: list[FindLost] = []
+_FIND_SIGN: list[FindSign] = []
 
 
 def find_lost_workers_with(find: FindLost) -> None:
@@ -27,3 +31,18 @@ async def waiting_for_worker_since(work: UnitOfWork, accepted: datetime) -> date
         if (lost := await find(work)) is not None:
             return max(lost, accepted)
     return None
+
+
+def find_last_sign_with(find: FindSign) -> None:
+    """Ask `find` for the last sign of a worker; registering it again changes nothing."""
+    if find not in _FIND_SIGN:
+        _FIND_SIGN.append(find)
+
+
+async def last_sign(work: UnitOfWork) -> datetime | None:
+    """The time at which a worker said last that it is there; None when none is remembered.
+
+    A worker that ended in order is forgotten at once.
+    """
+    (find,) = _FIND_SIGN
+    return await find(work)

@@ -10,6 +10,7 @@ class NotificationKind(StrEnum):
     APPROVAL_REQUEST = "approval_request"
     AUTOMATION_FAILED = "automation_failed"
     AUTOMATION_LOOP = "automation_loop"
+    ALERT = "alert"
     DATA_SOURCE_FAILED = "data_source_failed"
     IMPORT_FINISHED = "import_finished"
     LEGACY_IMPORT = "legacy_import"

@@ -17,11 +17,12 @@ MAILED = frozenset(
         NotificationKind.MENTION,
         NotificationKind.ASSIGNMENT,
         NotificationKind.APPROVAL_REQUEST,
+        NotificationKind.ALERT,
         NotificationKind.SHARE,
     }
 )
-"""Kinds that are mailed unless a user says otherwise: somebody waits for the user, or gives them
-something. The rest would fill a mailbox."""
+"""Kinds that are mailed unless a user says otherwise: somebody waits for the user, gives them
+something, or chose to be alerted. The rest would fill a mailbox."""
 
 Choices = Mapping[str, Mapping[str, bool]]
 """The choices of a user, by kind and channel. What is not there is as it is by default."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from models.core.page_addresses import (
+    alert_rule_page,
     incident_page,
     legacy_import_page,
     run_page,
@@ -26,6 +27,8 @@ _OF_RUNS: Mapping[str, Callable[[UUID], str]] = {
 
 def page_of(notification: NotificationRow) -> str | None:
     """The path of the page; None for what has none."""
+    if notification.kind == NotificationKind.ALERT:
+        return alert_rule_page(notification.workspace_id, notification.data["alertRuleId"])
     if notification.run_id is None or notification.kind not in _OF_RUNS:
         return None
     if "incidentId" in notification.data:

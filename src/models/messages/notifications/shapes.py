@@ -93,7 +93,7 @@ class NotificationBody(Shape):
     archived_at: Moment | None
     created_at: Moment
     page_url: str | None = None
-    """The page of the run it is about; absolute where the public URL is known."""
+    """The page of what it is about; absolute where the public URL is known."""
 
 
 class NotificationList(Shape):

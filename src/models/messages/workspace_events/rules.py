@@ -45,6 +45,8 @@ class EventType(StrEnum):
     INCIDENT_OPENED = "incident.opened"
     INCIDENT_GREW = "incident.grew"
     INCIDENT_CLOSED = "incident.closed"
+    ALERT_FIRED = "alert.fired"
+    ALERT_RESOLVED = "alert.resolved"
     DATA_SOURCE_RUN = "data_source.run"
     IMPORT_STAGE = "import.stage"
     STARTER_SEED_STARTED = "onboarding.starter_seed.started"
@@ -62,6 +64,7 @@ _READ_BY = {
     "automation": Scope.AUTOMATIONS_READ,
     "run": Scope.AUTOMATIONS_READ,
     "incident": Scope.AUTOMATIONS_READ,
+    "alert": Scope.AUTOMATIONS_READ,
     "data_source": Scope.DATA_SOURCES_READ,
     "import": Scope.WORKSPACE_READ,
     "onboarding": Scope.WORKSPACE_READ,

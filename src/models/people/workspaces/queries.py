@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, ScalarSelect, Subquery, and_, select
+from sqlalchemy import ColumnElement, FromClause, ScalarSelect, Select, Subquery, and_, select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
@@ -42,6 +42,11 @@ def workspace_name_of(workspace_id: ColumnElement[Any]) -> ScalarSelect[Any]:
 async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
     """The plan of a workspace."""
     return Plan(await work.scalar(select(workspace.c.plan).where(workspace.c.id == workspace_id)))
+
+
+def living_workspaces() -> Select[Id]:
+    """The ids of the workspaces that were not deleted."""
+    return select(workspace.c.id).where(workspace.c.deleted_at.is_(None))
 
 
 async def is_open_workspace(work: UnitOfWork, workspace_id: Id) -> bool:

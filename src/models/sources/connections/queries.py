@@ -53,6 +53,17 @@ async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> 
     return await work.scalar(statement) is not None
 
 
+async def is_shared(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> bool:
+    """True when every member sees a connection."""
+    this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
+    return bool(await work.scalar(select(connection.c.shared).where(*this)))
+
+
+def seen_connections(actor: Actor) -> Select[Id]:
+    """The ids of the connections that an actor sees."""
+    return select(connection.c.id).where(*seen_by(actor))
+
+
 def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Select[Id]:
     """The ids of the given connections that exist, whoever sees them."""
     return select(connection.c.id).where(

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -47,5 +47,26 @@ class ProviderSwitch(SQLModel, table=True):
     updated_at: datetime = Field(sa_type=Timestamp)
 
 
+class FailingConnection(SQLModel, table=True):
+    """A connection whose last calls failed, with their number; a success removes the row."""
+
+    __tablename__ = "failing_connection"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "connection_id"],
+            ["connection.workspace_id", "connection.id"],
+            ondelete="CASCADE",
+        ),
+    )
+
+    connection_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    failures: int = Field(sa_type=BigInteger)
+    failing_since: datetime = Field(sa_type=Timestamp)
+    failed_at: datetime = Field(sa_type=Timestamp)
+    message: str
+
+
 connection = table_of(Connection)
 provider_switch = table_of(ProviderSwitch)
+failing_connection = table_of(FailingConnection)

@@ -60,6 +60,12 @@ async def lost_since(work: UnitOfWork) -> datetime | None:
     return lost
 
 
+async def last_seen(work: UnitOfWork) -> datetime | None:
+    """The time at which a worker said last that it is there; None when none is remembered."""
+    seen: datetime | None = await work.scalar(select(func.max(worker_process.c.seen_at)))
+    return seen
+
+
 async def _relay(work: UnitOfWork) -> RelayState:
     row = await work.first(
         select(

@@ -1,0 +1,56 @@
+"""The alert rules of a workspace: listed, and looked at with the times at which they fired."""
+
+from starlette.responses import Response
+
+from api.console.forms import paged
+from api.console.refusals import refuse
+from api.console.rendering import page
+from api.console.shell import shell_of
+from api.console.words import curl
+from api.kernel.routing import ApiRequest, Cursor, Router
+from api.routers.automation.alert_rules import LIST, READ
+from models.automation.alert_rules import queries
+
+router = Router(tags=["console"], refuse=refuse)
+
+_ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
+_PAGE = 50
+_NEW = '{"label": "Payments fail", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
+
+
+@router.get(_ALERT_RULES, access=paged(LIST), documented=False)
+async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look through the alert rules of a workspace."""
+    turn = request.page("console alert rules", _PAGE, cursor)
+    listed = await queries.list_rules(request.work, request.actor, turn)
+    shell = await shell_of(request)
+    api = _api(request)
+    calls = {
+        "List these rules": curl(shell.base, "GET", api),
+        "Create a rule": curl(shell.base, "POST", api, _NEW),
+    }
+    return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
+
+
+@router.get(f"{_ALERT_RULES}/{{alertRuleId}}", access=paged(READ), documented=False)
+async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response:
+    """Look at an alert rule, and when it fired."""
+    rule_id = request.ids["alertRuleId"]
+    rule = await queries.get_rule(request.work, request.actor, rule_id)
+    turn = request.page("console alert firings", _PAGE, cursor, rule_id)
+    firings = await queries.list_firings(request.work, request.actor, rule_id, turn)
+    shell = await shell_of(request)
+    api = f"{_api(request)}/{rule_id}"
+    calls = {
+        "Get it": curl(shell.base, "GET", api),
+        "Try it": curl(shell.base, "POST", f"{api}/test"),
+        "Disable it": curl(shell.base, "PATCH", api, '{"enabled": false}'),
+        "Delete it": curl(shell.base, "DELETE", api),
+    }
+    return page(
+        request, "alert_rule.html", shell, rule=rule, firings=firings, cursor=cursor, calls=calls
+    )
+
+
+def _api(request: ApiRequest) -> str:
+    return f"/v1/workspaces/{request.workspace_id}/alert-rules"

@@ -1,0 +1,115 @@
+"""Calls about incidents, and what a person is shown of the answers."""
+
+import sys
+import webbrowser
+from collections.abc import Mapping
+from urllib.parse import quote, urljoin
+
+from cli.api_client import ApiClient, Json
+from cli.client.platform import Place, connected
+from cli.client.tables import clock, plain, print_rows
+from cli.client.wire import print_json
+from cli.console import say, terminal
+
+_COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST", "MESSAGE")
+_RECORD_COLUMNS = ("ID", "DATABASE", "RUNS", "LAST", "TITLE")
+
+
+async def print_incidents(place: Place, filters: Mapping[str, object], *, as_json: bool) -> None:
+    """Print the incidents that fit. Raises StartError."""
+    wanted = {name: str(value) for name, value in filters.items() if value is not None}
+    async with await connected(place) as client:
+        listed = await client.call("GET", f"{client.workspace}/incidents", params=wanted)
+    if as_json:
+        print_json(listed)
+        return
+    print_rows(terminal(), _COLUMNS, [_row(one) for one in listed["incidents"]])
+
+
+async def show_incident(place: Place, incident_id: str, *, as_json: bool) -> None:
+    """Print an incident. Raises StartError."""
+    async with await connected(place) as client:
+        _print(await client.call("GET", _path(client, incident_id)), as_json=as_json)
+
+
+async def print_records(place: Place, incident_id: str, *, as_json: bool) -> None:
+    """Print the records that an incident is about. Raises StartError."""
+    async with await connected(place) as client:
+        path = f"{_path(client, incident_id)}/records"
+        listed = await client.call("GET", path, params={"limit": "100"})
+    if as_json:
+        print_json(listed)
+        return
+    rows = [
+        (
+            record["recordId"],
+            record["databaseLabel"],
+            record["runs"],
+            clock(record["lastFailedAt"]),
+            record["title"],
+        )
+        for record in listed["records"]
+    ]
+    print_rows(terminal(), _RECORD_COLUMNS, rows)
+
+
+async def change_incident(
+    place: Place, incident_id: str, change: Mapping[str, object], *, as_json: bool
+) -> None:
+    """Change an incident. Raises StartError."""
+    async with await connected(place) as client:
+        changed = await client.call("PATCH", _path(client, incident_id), json=dict(change))
+    _print(changed, as_json=as_json)
+
+
+async def act_on_incident(place: Place, incident_id: str, action: str, *, as_json: bool) -> None:
+    """Close or reopen an incident. Raises StartError."""
+    async with await connected(place) as client:
+        changed = await client.call("POST", f"{_path(client, incident_id)}/{action}", json={})
+    _print(changed, as_json=as_json)
+
+
+async def retry_incident(
+    place: Place, incident_id: str, body: Mapping[str, str], *, as_json: bool
+) -> None:
+    """Retry the runs of an incident. Raises StartError."""
+    async with await connected(place) as client:
+        path = f"{_path(client, incident_id)}/retry"
+        operation = await client.call("POST", path, json=dict(body))
+    if as_json:
+        print_json(operation)
+    else:
+        say(terminal(), operation["id"])
+
+
+async def open_incident(place: Place, incident_id: str, *, as_json: bool) -> None:
+    """Print the address of the page of an incident, and open it. Raises StartError."""
+    async with await connected(place) as client:
+        found = await client.call("GET", _path(client, incident_id))
+        path = client.workspace.removeprefix("/v1")
+        page = urljoin(f"{client.base_url}/", f"{path}/incidents/{found['id']}")
+    if as_json:
+        print_json({"pageUrl": page})
+        return
+    say(terminal(), page)
+    if sys.stdout.isatty():
+        webbrowser.open(page)
+
+
+def _path(client: ApiClient, incident_id: str) -> str:
+    return f"{client.workspace}/incidents/{quote(incident_id, safe='')}"
+
+
+def _row(one: Json) -> tuple[object, ...]:
+    times = (clock(one["openedAt"]), clock(one["lastFailedAt"]))
+    message = one["message"] or one.get("errorCode")
+    return (one["id"], one["state"], one["automationLabel"], one["runs"], *times, message)
+
+
+def _print(one: Json, *, as_json: bool) -> None:
+    if as_json:
+        print_json(one)
+        return
+    print_rows(terminal(), _COLUMNS, [_row(one)])
+    if one["note"]:
+        say(terminal(), f"Note: {plain(one['note'])}")

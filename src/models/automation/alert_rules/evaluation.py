@@ -1,0 +1,158 @@
+"""Evaluating alert rules, behind the runs, in any number of processes; each change is told once."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import insert, select, update
+
+from models.automation.alert_rules.commands import disable, end_firing, sees_subject
+from models.automation.alert_rules.conditions import read_condition
+from models.automation.alert_rules.errors import TooSlowError
+from models.automation.alert_rules.rules import (
+    AlertChange,
+    AlertDisabledReason,
+    AlertState,
+    Resolution,
+    Sight,
+    change_of,
+)
+from models.automation.alert_rules.sight import Watch, look
+from models.automation.alert_rules.tables import (
+    AlertFiring,
+    AlertRule,
+    alert_firing,
+    alert_rule,
+)
+from models.automation.alert_rules.telling import log_change, notify_change
+from models.core.access.rules import Actor, Principal, PrincipalType, Scope
+from models.people.members.queries import roles_in
+from models.people.workspaces.queries import living_workspaces
+from runtime.database import UnitOfWork
+from runtime.fault_injection import FaultPoint, inject_fault
+from runtime.ids import new_id
+from runtime.timestamps import wire_timestamp
+
+log = structlog.get_logger()
+
+MOST_AT_ONCE = 20
+"""Rules that one transaction evaluates."""
+SECONDS_BETWEEN = 60
+OVERDUE_SECONDS = 90
+"""Rules that no worker has evaluated for so long are evaluated by others."""
+BROKEN = "It could not be evaluated. Save the rule anew."
+_rule = alert_rule.c
+
+
+async def evaluate_rules(work: UnitOfWork, overdue: float = 0) -> int:
+    """Evaluate some rules that have been due for so many seconds. Repeat until 0."""
+    rows = await work.rows(
+        select(alert_rule)
+        .where(
+            _rule.enabled,
+            _rule.due_at <= work.now_after(-overdue),
+            _rule.workspace_id.in_(living_workspaces()),
+        )
+        .order_by(_rule.due_at)
+        .limit(MOST_AT_ONCE)
+        .with_for_update(skip_locked=True),
+        of=AlertRule,
+    )
+    for row in rows:
+        await _evaluate(work, row)
+    if rows:
+        inject_fault(FaultPoint.AFTER_ALERTS_BEFORE_COMMIT, rows[0].id)
+    return len(rows)
+
+
+async def evaluate_overdue(work: UnitOfWork) -> int:
+    """Evaluate some rules that no worker evaluates, as when there is none. Repeat until 0."""
+    return await evaluate_rules(work, OVERDUE_SECONDS)
+
+
+async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
+    actor = await _saver(work, row)
+    if isinstance(actor, AlertDisabledReason):
+        await disable(work, row, actor)
+        return
+    due_at = work.now_after(SECONDS_BETWEEN)
+    values: dict[str, Any] = {"checked_at": work.now, "due_at": due_at, "problem": None}
+    try:
+        async with work.savepoint():
+            watch = Watch(actor, row.watched_since, row.pending_since)
+            sight = await look(work, watch, read_condition(row.condition))
+    except TooSlowError as error:
+        values["problem"] = error.message
+    except Exception:
+        log.exception("an alert rule could not be evaluated", alert_rule_id=str(row.id))
+        values["problem"] = BROKEN
+    else:
+        values |= await _follow(work, row, sight)
+    await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))
+
+
+async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | AlertDisabledReason:
+    """The saver of a rule with the rights they have now, or why it may not go on."""
+    user_id = row.saved_by_user_id
+    role = (await roles_in(work, row.workspace_id, [user_id])).get(user_id)
+    if role is None:
+        return AlertDisabledReason.SAVER_LEFT
+    principal = Principal(type=PrincipalType.SYSTEM, id=row.id, user_id=user_id)
+    scopes = principal.usable_scopes(role)
+    actor = Actor(principal=principal, workspace_id=row.workspace_id, role=role, scopes=scopes)
+    if Scope.AUTOMATIONS_READ not in scopes or not await sees_subject(work, actor, row):
+        return AlertDisabledReason.RIGHTS_LOST
+    return actor
+
+
+async def _follow(work: UnitOfWork, row: AlertRule, sight: Sight) -> Mapping[str, Any]:
+    """Tell the change that a look brings; the columns of the rule that follow from it."""
+    state = AlertState(row.state)
+    repeat = None if row.repeat_minutes is None else timedelta(minutes=row.repeat_minutes)
+    change = change_of(state, sight.holds, row.told_at, repeat, work.now)
+    values: dict[str, Any] = {"pending_since": sight.pending_since}
+    match change:
+        case None:
+            return values
+        case AlertChange.FIRED:
+            firing = await _fire(work, row, sight)
+            await log_change(work, row, change, firing, sight.message)
+            await notify_change(work, row, change, firing, change.value, sight.message)
+            values["state"] = AlertState.FIRING.value
+        case AlertChange.REPEATED:
+            firing = await _open_firing(work, row)
+            key = f"{change}/{wire_timestamp(work.now)}"
+            await notify_change(work, row, change, firing, key, sight.message)
+        case AlertChange.RESOLVED:
+            await end_firing(work, row, Resolution.OVER, sight.message)
+            values["state"] = AlertState.OK.value
+    return {**values, "told_at": work.now}
+
+
+async def _fire(work: UnitOfWork, row: AlertRule, sight: Sight) -> AlertFiring:
+    firing = await work.first(
+        insert(alert_firing)
+        .values(
+            id=new_id(),
+            workspace_id=row.workspace_id,
+            alert_rule_id=row.id,
+            message=sight.message,
+            value=sight.value,
+            run_id=sight.run_id,
+            fired_at=work.now,
+        )
+        .returning(alert_firing),
+        of=AlertFiring,
+    )
+    assert firing is not None, "the rule is locked and does not fire"
+    return firing
+
+
+async def _open_firing(work: UnitOfWork, row: AlertRule) -> AlertFiring:
+    statement = select(alert_firing).where(
+        alert_firing.c.alert_rule_id == row.id, alert_firing.c.resolved_at.is_(None)
+    )
+    firing = await work.first(statement, of=AlertFiring)
+    assert firing is not None, "a rule that fires has a firing"
+    return firing

@@ -1,0 +1,123 @@
+"""Telling people and the log that a rule fired, still fires, fires no more, or was disabled."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from sqlalchemy import select
+
+from models.automation.alert_rules.rules import AlertChange, AlertDisabledReason
+from models.automation.automations.joins import AUTOMATION
+from models.core.access.rules import Principal, PrincipalType
+from models.core.base import Id
+from models.messages.notification_preferences.kinds import NotificationKind
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import about
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.rules import EventType
+from models.sources.connections.queries import is_shared
+from runtime.database import UnitOfWork
+
+_TITLES = {
+    AlertChange.FIRED: "{}",
+    AlertChange.REPEATED: "Still: {}",
+    AlertChange.RESOLVED: "Over: {}",
+}
+_EVENTS = {
+    AlertChange.FIRED: EventType.ALERT_FIRED,
+    AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
+}
+_DISABLED: Mapping[AlertDisabledReason, str] = {
+    AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
+    AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
+}
+
+
+class ToldRule(Protocol):
+    """The parts of a rule that are told, and whom."""
+
+    id: Id
+    workspace_id: Id
+    label: str
+    kind: str
+    automation_id: Id | None
+    connection_id: Id | None
+    recipient_user_ids: list[Id]
+    saved_by_user_id: Id
+
+
+class Firing(Protocol):
+    """The firing that is told."""
+
+    id: Id
+    message: str
+    run_id: Id | None
+
+
+async def log_change(
+    work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, message: str
+) -> None:
+    """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
+    private = rule.connection_id is not None and not await is_shared(
+        work, rule.workspace_id, rule.connection_id
+    )
+    await append_event(
+        work,
+        Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
+        rule.workspace_id,
+        _EVENTS[change],
+        {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},
+        audience_user_id=rule.saved_by_user_id if private else None,
+        item_id=await _item_of(work, rule),
+    )
+
+
+async def notify_change(
+    work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, key: str, message: str
+) -> None:
+    """Notify the recipients who are members and see what a rule is about.
+
+    `key` names the change of this firing: each is told once.
+    """
+    notice = Notice(
+        kind=NotificationKind.ALERT,
+        title=about(_TITLES[change].format(rule.label)),
+        body=message,
+        item_id=await _item_of(work, rule),
+        run_id=firing.run_id,
+        data={**_ids(rule, firing.id), "change": change.value},
+        key=f"alert/{firing.id}/{key}",
+    )
+    await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
+
+
+async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisabledReason) -> None:
+    """Notify the recipients that a rule watches nothing any more."""
+    notice = Notice(
+        kind=NotificationKind.ALERT,
+        title=about(f"Disabled: {rule.label}"),
+        body=_DISABLED[reason],
+        item_id=await _item_of(work, rule),
+        data={"alertRuleId": str(rule.id), "change": "disabled"},
+    )
+    await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
+
+
+def _ids(rule: ToldRule, firing_id: Id) -> dict[str, str]:
+    return {
+        "alertRuleId": str(rule.id),
+        "firingId": str(firing_id),
+        **({} if rule.automation_id is None else {"automationId": str(rule.automation_id)}),
+        **({} if rule.connection_id is None else {"connectionId": str(rule.connection_id)}),
+    }
+
+
+async def _item_of(work: UnitOfWork, rule: ToldRule) -> Id | None:
+    """The item of the automation that a rule is about."""
+    if rule.automation_id is None:
+        return None
+    item_id: Id | None = await work.scalar(
+        select(AUTOMATION.item_id).where(
+            AUTOMATION.workspace_id == rule.workspace_id, AUTOMATION.id == rule.automation_id
+        )
+    )
+    return item_id

@@ -1,0 +1,243 @@
+"""Each change of a rule is told once, whoever evaluates, and with the rights of its saver."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text, update
+
+from models.automation.alert_rules import commands, evaluation, queries, sight
+from models.automation.alert_rules.conditions import QueueAgeCondition
+from models.automation.alert_rules.purge import purge_firings
+from models.automation.alert_rules.shapes import UpdateAlertRule
+from models.automation.alert_rules.tables import alert_firing, alert_rule
+from models.automation.automations.joins import AUTOMATION
+from models.content.items.tables import item
+from models.core.access.rules import Role
+from models.core.base import Id
+from models.messages.deliveries.tables import delivery
+from models.people.workspaces.tables import workspace_member
+from models.sources.connections.commands import create_connection
+from models.sources.connections.health import note_failure
+from models.sources.connections.shapes import CreateConnection
+from runtime.clock import utc_now
+from runtime.errors import NotFoundError
+from tests.support.ageing import make_automation, purged
+from tests.support.alerts import (
+    actor_of,
+    alert_events,
+    alerts,
+    evaluated,
+    firings,
+    make_rule,
+    state_of,
+)
+from tests.support.incidents import failed_run
+from tests.support.spaces import Space
+
+FAILURES: dict[str, Any] = {"kind": "failures", "runs": 1, "minutes": 10}
+
+
+async def changed(space: Space, rule_id: Id, **values: Any) -> None:
+    body = UpdateAlertRule.model_validate(values)
+    async with space.database.transaction() as work:
+        await commands.update_rule(work, space.actor, rule_id, body)
+
+
+async def aged(space: Space, **values: Any) -> None:
+    async with space.database.transaction() as work:
+        of_it = alert_rule.c.workspace_id == space.id
+        await work.execute(update(alert_rule).where(of_it).values(values))
+
+
+async def test_sweeps_at_once_tell_each_change_once(space: Space) -> None:
+    version = await make_automation(space)
+    for number in range(30):
+        await make_rule(space, FAILURES, label=f"Rule {number}")
+    await failed_run(space, version)
+    await asyncio.gather(*[evaluated(space) for _ in range(4)])
+    assert len(await alerts(space)) == len(await firings(space)) == 30
+    assert len(await alert_events(space)) == 30
+    await asyncio.gather(*[evaluated(space) for _ in range(4)])
+    assert len(await alerts(space)) == 30
+
+
+async def test_it_is_told_again_only_as_often_as_asked(space: Space) -> None:
+    await failed_run(space, await make_automation(space))
+    once = await make_rule(space, FAILURES, label="Once")
+    often = await make_rule(space, FAILURES, label="Often", repeatMinutes=5)
+    await evaluated(space)
+    await evaluated(space)
+    assert sorted(await alerts(space)) == ["Often", "Once"]
+    for _ in range(2):
+        await aged(space, told_at=utc_now() - timedelta(minutes=5))
+        await evaluated(space)
+    assert sorted(await alerts(space)) == ["Often", "Once", "Still: Often", "Still: Often"]
+    assert len(await alert_events(space)) == len(await firings(space)) == 2
+    await changed(space, often.id, repeatMinutes=None)
+    await aged(space, told_at=utc_now() - timedelta(minutes=5))
+    await evaluated(space)
+    assert len(await alerts(space)) == 4
+    assert (await state_of(space, once.id)).state == "firing"
+
+
+async def test_a_broken_and_a_slow_rule_hold_up_no_other(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = await make_rule(space, {"kind": "queue_age", "minutes": 1}, label="Slow")
+    broken = await make_rule(space, FAILURES, label="Broken")
+    sound = await make_rule(space, FAILURES, label="Sound")
+    await failed_run(space, await make_automation(space))
+
+    async def sleep(work: Any, *_: Any) -> Any:
+        await work.execute(text("SELECT pg_sleep(60)"))
+
+    monkeypatch.setattr(sight, "LONGEST", "100ms")
+    by_kind = {**sight._LOOKS, QueueAgeCondition: sleep}
+    monkeypatch.setattr(sight, "_LOOKS", by_kind)
+    async with space.database.transaction() as work:
+        this = alert_rule.c.id == broken.id
+        await work.execute(update(alert_rule).where(this).values(condition={"kind": "weather"}))
+    await evaluated(space)
+    assert (await state_of(space, sound.id)).state == "firing"
+    assert "too long" in str((await state_of(space, slow.id)).problem)
+    assert (await state_of(space, broken.id)).problem == evaluation.BROKEN
+    assert await alerts(space) == ["Sound"]
+    monkeypatch.undo()
+    await evaluated(space)
+    assert (await state_of(space, slow.id)).problem is None
+
+
+async def test_it_counts_what_its_saver_sees_and_is_disabled_when_that_is_gone(
+    space: Space,
+) -> None:
+    version = await make_automation(space)
+    user_id, _ = await space.member(Role.EDITOR)
+    editor = await actor_of(space, user_id)
+    query = {"automationId": version.automation_id}
+    everywhere = await make_rule(space, FAILURES, editor, label="All")
+    named = await make_rule(space, {**FAILURES, "query": query}, editor, label="One")
+    mine = await make_rule(space, FAILURES, label="Mine")
+    async with space.database.transaction() as work:
+        its_item = select(AUTOMATION.item_id).where(AUTOMATION.id == version.automation_id)
+        closed = update(item).where(item.c.id == its_item.scalar_subquery())
+        await work.execute(closed.values(access_mode="restricted"))
+    await failed_run(space, version)
+    await evaluated(space)
+    assert (await state_of(space, everywhere.id)).state == "ok"
+    assert (await state_of(space, mine.id)).state == "firing"
+    shown = await state_of(space, named.id)
+    assert (shown.enabled, shown.disabled_reason) == (False, "rights_lost")
+    with pytest.raises(NotFoundError):
+        async with space.database.transaction() as work:
+            await queries.get_rule(work, editor, named.id)
+    await changed(space, named.id, enabled=True)
+    await evaluated(space)
+    assert (await state_of(space, named.id)).state == "firing", "it is the owner's now"
+    assert await alerts(space, user_id) == [], "of what they do not see"
+
+
+async def test_a_rule_of_one_who_left_is_disabled_and_the_others_are_told(space: Space) -> None:
+    await failed_run(space, await make_automation(space))
+    user_id, _ = await space.member(Role.EDITOR)
+    recipients = [user_id, space.user_id]
+    editor = await actor_of(space, user_id)
+    rule = await make_rule(space, FAILURES, editor, recipientUserIds=recipients)
+    await evaluated(space)
+    await space.remove(user_id)
+    await evaluated(space)
+    shown = await state_of(space, rule.id)
+    assert (shown.enabled, shown.disabled_reason, shown.state) == (False, "saver_left", "ok")
+    assert await alerts(space) == ["Watch it", "Disabled: Watch it"]
+    assert await alerts(space, user_id) == ["Watch it"]
+    assert [one.resolution for one in await firings(space)] == ["disabled"]
+
+
+async def test_a_guest_saves_no_rule_that_goes_on(space: Space) -> None:
+    user_id, _ = await space.member(Role.EDITOR)
+    rule = await make_rule(space, FAILURES, await actor_of(space, user_id))
+    async with space.database.transaction() as work:
+        this = (workspace_member.c.workspace_id == space.id, workspace_member.c.user_id == user_id)
+        await work.execute(update(workspace_member).where(*this).values(role=Role.GUEST.value))
+    await failed_run(space, await make_automation(space))
+    await evaluated(space)
+    assert await firings(space) == []
+    assert (await state_of(space, rule.id)).state == "ok"
+
+
+async def test_recipients_who_left_are_not_told_and_the_others_are(space: Space) -> None:
+    user_id, _ = await space.member(Role.VIEWER)
+    await make_rule(space, FAILURES, recipientUserIds=[user_id, space.user_id])
+    await failed_run(space, await make_automation(space))
+    await space.remove(user_id)
+    await evaluated(space)
+    assert (await alerts(space), await alerts(space, user_id)) == (["Watch it"], [])
+
+
+async def test_an_alert_is_mailed_unless_its_recipient_says_otherwise(space: Space) -> None:
+    await make_rule(space, FAILURES)
+    await failed_run(space, await make_automation(space))
+    await evaluated(space)
+    async with space.database.transaction() as work:
+        own = (delivery.c.workspace_id == space.id, delivery.c.channel == "mail")
+        (row,) = await work.rows(select(delivery.c.target_id).where(*own))
+    assert row.target_id == space.user_id
+
+
+@pytest.mark.parametrize(
+    ("change", "resolution"),
+    [
+        ({"enabled": False}, "disabled"),
+        ({"condition": {"kind": "failures", "runs": 900, "minutes": 10}}, "changed"),
+    ],
+)
+async def test_a_rule_that_is_changed_fires_no_more(
+    space: Space, change: dict[str, Any], resolution: str
+) -> None:
+    rule = await make_rule(space, FAILURES)
+    await failed_run(space, await make_automation(space))
+    await evaluated(space)
+    await changed(space, rule.id, **change)
+    await evaluated(space)
+    assert (await state_of(space, rule.id)).state == "ok"
+    assert [one.resolution for one in await firings(space)] == [resolution]
+    assert [event.type for event in await alert_events(space)] == ["alert.fired", "alert.resolved"]
+
+
+async def test_the_log_tells_of_a_connection_of_ones_own_to_its_owner_alone(space: Space) -> None:
+    rules = []
+    for shared in (True, False):
+        body = CreateConnection.model_validate(
+            {"provider": "demo", "label": "Prices", "shared": shared}
+        )
+        async with space.database.transaction() as work:
+            made = await create_connection(work, space.actor, space.keys, body)
+            await note_failure(work, space.id, made.id, "It answers 503.")
+        condition = {"kind": "connection_failing", "connectionId": made.id, "failures": 1}
+        rules.append(await make_rule(space, condition, label=f"Shared: {shared}"))
+    await evaluated(space)
+    audience = {event.data["label"]: event.audience_user_id for event in await alert_events(space)}
+    assert audience == {"Shared: True": None, "Shared: False": space.user_id}
+    viewer, _ = await space.member(Role.VIEWER)
+    async with space.database.transaction() as work:
+        assert await queries.get_rule(work, await actor_of(space, viewer), rules[0].id)
+        with pytest.raises(NotFoundError):
+            await queries.get_rule(work, await actor_of(space, viewer), rules[1].id)
+
+
+async def test_firings_go_when_they_are_old_and_rules_stay(space: Space) -> None:
+    rule = await make_rule(space, FAILURES)
+    await failed_run(space, await make_automation(space))
+    await evaluated(space)
+    await changed(space, rule.id, enabled=False)
+    await changed(space, rule.id, enabled=True)
+    await evaluated(space)
+    assert len(await firings(space)) == 2
+    async with space.database.transaction() as work:
+        ended = alert_firing.c.resolved_at.is_not(None)
+        old = utc_now() - timedelta(days=100)
+        await work.execute(update(alert_firing).where(ended).values(resolved_at=old))
+    await purged(space.database, purge_firings, utc_now() - timedelta(days=90))
+    assert [one.resolved_at for one in await firings(space)] == [None]
+    assert (await state_of(space, rule.id)).state == "firing"
