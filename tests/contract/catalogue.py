@@ -313,7 +313,7 @@ EXAMPLES: Mapping[str, Example] = {
     "remove_circuit_breaker": Example(),
     "get_workspace_pause": GET,
     "pause_workspace": body({"reason": "The year is being closed."}),
-    "resume_workspace": EMPTY,
+    "resume_workspace": body({"rate": 60}),
     # alert rules
     "list_alert_rules": GET,
     "create_alert_rule": Example(
