@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
+from runtime.deployment_settings import DeploymentSettings
 from runtime.identity_settings import IdentitySettings
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
@@ -29,8 +30,8 @@ class SettingsError(Exception):
     """A variable is missing or wrong; the message says which one to set, and to what."""
 
 
-class TemporalSettings(BaseSettings):
-    """The address of Temporal: all that a tool needs which only asks about executions."""
+class TemporalSettings(DeploymentSettings):
+    """Temporal and the deployment there: all that a tool needs which only asks about executions."""
 
     model_config = SettingsConfigDict(
         env_prefix="WORKSPACE_",
