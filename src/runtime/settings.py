@@ -1,15 +1,16 @@
 """The platform's settings: environment variables, checked once, at the start of a process."""
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runtime.deployment_settings import DeploymentSettings
 from runtime.identity_settings import IdentitySettings
@@ -24,6 +25,9 @@ Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""
 
 MIB = 1024 * 1024
+
+
+_SettingsT = TypeVar("_SettingsT", bound=BaseSettings)
 
 
 class SettingsError(Exception):
@@ -256,8 +260,17 @@ def load_settings(**known: Any) -> Settings:
 
     Raises SettingsError that names the variables.
     """
+    return _loaded(Settings, known)
+
+
+def load_temporal_settings(**known: Any) -> TemporalSettings:
+    """The same, of what concerns Temporal."""
+    return _loaded(TemporalSettings, known)
+
+
+def _loaded(settings: type[_SettingsT], known: Mapping[str, Any]) -> _SettingsT:
     try:
-        return Settings(**known)
+        return settings(**known)
     except ValidationError as error:
         sentences = [sentence_of(problem) for problem in error.errors() if is_cause(problem)]
         raise SettingsError("\n".join(sentences)) from None

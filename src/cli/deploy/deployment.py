@@ -78,14 +78,14 @@ class Deployment:
     """A deployment of this name; a change raises RPCError where Temporal refuses it."""
 
     def __init__(self, client: Client, name: str) -> None:
-        self._client = client
+        self.client = client
         self._service = client.workflow_service
         self.name = name
 
     async def routing(self) -> Routing:
         """The deployment as it is; without builds when no worker has registered yet."""
         request = DescribeWorkerDeploymentRequest(
-            namespace=self._client.namespace, deployment_name=self.name
+            namespace=self.client.namespace, deployment_name=self.name
         )
         try:
             answer = await self._service.describe_worker_deployment(request, timeout=RPC_TIMEOUT)
@@ -98,10 +98,10 @@ class Deployment:
     async def promote(self, build_id: str, token: bytes = b"") -> None:
         """Give a build all new work, and the open work that stays with no other."""
         request = SetWorkerDeploymentCurrentVersionRequest(
-            namespace=self._client.namespace,
+            namespace=self.client.namespace,
             deployment_name=self.name,
             build_id=build_id,
-            identity=self._client.identity,
+            identity=self.client.identity,
             conflict_token=token,
         )
         await self._service.set_worker_deployment_current_version(request, timeout=RPC_TIMEOUT)
@@ -109,11 +109,11 @@ class Deployment:
     async def ramp(self, build_id: str, percent: float, token: bytes) -> None:
         """Give a build a share of the new work; none ends the ramp."""
         request = SetWorkerDeploymentRampingVersionRequest(
-            namespace=self._client.namespace,
+            namespace=self.client.namespace,
             deployment_name=self.name,
             build_id=build_id if percent else WITHOUT_VERSION,
             percentage=percent,
-            identity=self._client.identity,
+            identity=self.client.identity,
             conflict_token=token,
         )
         await self._service.set_worker_deployment_ramping_version(request, timeout=RPC_TIMEOUT)
@@ -122,7 +122,7 @@ class Deployment:
         """The processes that poll each queue, by build; WITHOUT_VERSION has those without one."""
         groups = {build: f"{self.name}:{build}" if build else "" for build in builds}
         pollers = {
-            queue: await recent_pollers(self._client, queue, list(groups.values()))
+            queue: await recent_pollers(self.client, queue, list(groups.values()))
             for queue in Queue
         }
         return {
@@ -144,7 +144,7 @@ class Deployment:
 
     async def count(self, build_id: str, *, pinned: bool) -> int:
         query = self.open_work(build_id, pinned=pinned)
-        return (await self._client.count_workflows(query)).count
+        return (await self.client.count_workflows(query)).count
 
 
 def _builds(info: WorkerDeploymentInfo) -> Sequence[Build]:
