@@ -98,6 +98,7 @@ class Operator:
     ) -> str:
         """What a command prints, in a checkout of a build; it must end with `code`."""
         environment = self._environment | {"WORKSPACE_WORKER_BUILD": build} | variables
+        self._output.unlink(missing_ok=True)  # a command appends
         process = workspace(["deploy", *arguments], environment, out=self._output)
         ended = await process.ended()
         output = self._output.read_text()

@@ -112,7 +112,9 @@ async def builds_of(engine: Engine, run_id: Id) -> list[str]:
 
 async def shown(operator: Operator, build: str) -> dict[str, object]:
     """One build as the status has it."""
-    rows = json.loads(await operator.run("status", "--json"))["builds"]
+    printed = await operator.run("status", "--json")
+    assert printed.startswith("{"), printed
+    rows = json.loads(printed)["builds"]
     return next(row for row in rows if row["build"] == build)
 
 
