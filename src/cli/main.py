@@ -15,6 +15,7 @@ from cli.client.profile_commands import profile
 from cli.client.runs_commands import runs
 from cli.convert.command import convert
 from cli.demo.command import demo
+from cli.deploy.command import deploy
 from cli.doctor import doctor
 from cli.history import history
 from cli.legacy_imports.command import legacy_import
@@ -55,6 +56,7 @@ for command in (
 app.command("sign-in")(sign_in)
 app.command("import")(import_file)
 app.add_typer(legacy_import)
+app.add_typer(deploy)
 app.add_typer(profile)
 app.add_typer(runs)
 app.add_typer(incidents)

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,8 @@ from activities.schedules.schedules import Schedules
 from activities.slot_shares import SlotShareInterceptor
 from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
-from cli.families.registry import ROUTES, SCHEDULED, WORKFLOWS, registrations_of
+from cli.deploy.version import WorkerVersion, promote_at_start
+from cli.families.registry import PINNED, ROUTES, SCHEDULED, WORKFLOWS, registrations_of
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
 from cli.presence import report_presence
@@ -61,8 +61,6 @@ OVERFLOW_SLOTS = 50
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
-BUILD = version("workspace-platform")
-"""The build Temporal names a worker by. Without it, the SDK hashes the code of every module."""
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
 _WOKEN = (Dispatcher, DeliveryStarter, PauseAttendance)
@@ -72,12 +70,13 @@ _WOKEN = (Dispatcher, DeliveryStarter, PauseAttendance)
 @asynccontextmanager
 async def running_workers(
     parts: Parts,
+    version: WorkerVersion,
     database_url: str,
     queues: Sequence[Queue] = tuple(Queue),
     predecessor: int | None = None,
 ) -> AsyncIterator[Relay]:
     """Workers, relay and listener, running until the block ends."""
-    deliveries = ExecutionDeliveries(parts.client, ROUTES)
+    deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     relay = Relay(
         parts.database,
@@ -106,9 +105,10 @@ async def running_workers(
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
         stack.push_async_callback(quarantine.close)
-        for worker in _workers(parts, queues, registrations.activities, suspects, failure):
+        for worker in _workers(parts, version, queues, registrations.activities, suspects, failure):
             await enter(worker)
-        await enter(background(_raised(failure), suspects.run(), notifier.run()))
+        promotion = promote_at_start(parts.client, version)
+        await enter(background(_raised(failure), suspects.run(), notifier.run(), promotion))
         if Queue.AUTOMATION in queues:
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
@@ -123,6 +123,7 @@ async def _raised(failure: asyncio.Future[None]) -> None:
 
 def _workers(
     parts: Parts,
+    version: WorkerVersion,
     queues: Sequence[Queue],
     activities: _Activities,
     suspects: Suspects,
@@ -139,7 +140,7 @@ def _workers(
 
     def activity_worker(queue: Queue, slots: int, *first: Interceptor) -> Worker:
         return _activity_worker(
-            parts, queue, activities[queue], slots, on_fatal_error, [*first, *interceptors]
+            parts, version, queue, activities[queue], slots, on_fatal_error, [*first, *interceptors]
         )
 
     workers = {
@@ -148,8 +149,8 @@ def _workers(
             task_queue=Queue.AUTOMATION,
             workflows=WORKFLOWS,
             activities=activities[Queue.AUTOMATION],
-            workflow_runner=production_runner(),
-            build_id=BUILD,
+            workflow_runner=production_runner(() if version.takes_over else PINNED),
+            deployment_config=version.config(),
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
             max_cached_workflows=CACHED_WORKFLOWS,
@@ -167,6 +168,7 @@ def _workers(
 
 def _activity_worker(
     parts: Parts,
+    version: WorkerVersion,
     queue: Queue,
     activities: Sequence[Callable[..., Any]],
     slots: int,
@@ -176,7 +178,7 @@ def _activity_worker(
     return Worker(
         parts.client,
         task_queue=queue,
-        build_id=BUILD,
+        deployment_config=version.config(),
         activities=activities,
         interceptors=interceptors,
         max_concurrent_activities=slots,
@@ -204,14 +206,17 @@ async def run_worker(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    url = settings.database_url.get_secret_value()
+    url, version = settings.database_url.get_secret_value(), WorkerVersion.of(settings)
     refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
     async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
         beside = background(_beat(heartbeat), report_presence(parts.database, queues))
-        async with running_workers(parts, url, queues, predecessor), beside:
-            log.info("worker is ready", queues=[queue.value for queue in queues])
+        async with running_workers(parts, version, url, queues, predecessor), beside:
+            names = [queue.value for queue in queues]
+            log.info("worker is ready", queues=names, build=version.build)
             try:
-                await until_stopped(stopping, require_polling(parts.client, queues))
+                await until_stopped(
+                    stopping, require_polling(parts.client, queues, version.poller_group)
+                )
             finally:
                 log.info("worker is draining")
                 _cut_off_later(code=0 if stopping.is_set() else 1)

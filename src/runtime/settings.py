@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runtime.counted_attributes import parse_counted_attributes
+from runtime.deployment_settings import DeploymentSettings
 from runtime.identity_settings import IdentitySettings
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
@@ -27,12 +28,15 @@ Listed = Annotated[tuple[str, ...], NoDecode]
 MIB = 1024 * 1024
 
 
+_SettingsT = TypeVar("_SettingsT", bound=BaseSettings)
+
+
 class SettingsError(Exception):
     """A variable is missing or wrong; the message says which one to set, and to what."""
 
 
-class TemporalSettings(BaseSettings):
-    """The address of Temporal: all that a tool needs which only asks about executions."""
+class TemporalSettings(DeploymentSettings):
+    """Temporal and the deployment there: all that a tool needs which only asks about executions."""
 
     model_config = SettingsConfigDict(
         env_prefix="WORKSPACE_",
@@ -267,8 +271,17 @@ def load_settings(**known: Any) -> Settings:
 
     Raises SettingsError that names the variables.
     """
+    return _loaded(Settings, known)
+
+
+def load_temporal_settings(**known: Any) -> TemporalSettings:
+    """The same, of what concerns Temporal."""
+    return _loaded(TemporalSettings, known)
+
+
+def _loaded(settings: type[_SettingsT], known: Mapping[str, Any]) -> _SettingsT:
     try:
-        return Settings(**known)
+        return settings(**known)
     except ValidationError as error:
         sentences = [sentence_of(problem) for problem in error.errors() if is_cause(problem)]
         raise SettingsError("\n".join(sentences)) from None

@@ -6,11 +6,13 @@ recorded history is replayed in the sandbox, and tests/workflows/test_purity.py 
 of workflows have no effects and share no state (ADR 0024, 0076).
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from temporalio import workflow
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
+from temporalio.common import VersioningBehavior
 from temporalio.converter import StorageDriverStoreContext
 from temporalio.worker import (
     UnsandboxedWorkflowRunner,
@@ -22,9 +24,12 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from typing_extensions import override
 
 
-def production_runner() -> WorkflowRunner:
-    """The runner of workers."""
-    return _Unsandboxed()
+def production_runner(pinned: Collection[str] = ()) -> WorkflowRunner:
+    """The runner of workers, whose executions of `pinned` types stay with their version.
+
+    All others have the behaviour that the worker says.
+    """
+    return _Unsandboxed(pinned)
 
 
 def sandboxed_runner() -> SandboxedWorkflowRunner:
@@ -36,8 +41,14 @@ def sandboxed_runner() -> SandboxedWorkflowRunner:
 
 
 class _Unsandboxed(UnsandboxedWorkflowRunner):
+    def __init__(self, pinned: Collection[str]) -> None:
+        self._pinned = pinned
+
     @override
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        if det.info.workflow_type in self._pinned:
+            defn = replace(det.defn, versioning_behavior=VersioningBehavior.PINNED)
+            det = replace(det, defn=defn)
         return _WithoutContexts(super().create_instance(det))
 
 

@@ -86,6 +86,27 @@ class Workers:
         assert [line for worker in self._started for line in without_owner(worker.log())] == []
 
 
+class Operator:
+    """Somebody who changes the deployment of the workers, by `workspace deploy`."""
+
+    def __init__(self, directory: Path, temporal_address: str) -> None:
+        self._output = directory / "deploy.log"
+        self._environment = os.environ | {"TEMPORAL_ADDRESS": temporal_address, "COLUMNS": "200"}
+
+    async def run(
+        self, *arguments: str, build: str = "", code: int | None = 0, **variables: str
+    ) -> str:
+        """What a command prints, in a checkout of a build; it must end with `code`."""
+        environment = self._environment | {"WORKSPACE_WORKER_BUILD": build} | variables
+        self._output.unlink(missing_ok=True)  # a command appends
+        process = workspace(["deploy", *arguments], environment, out=self._output)
+        ended = await process.ended()
+        output = self._output.read_text()
+        assert "Traceback" not in output, output
+        assert code in {None, ended}, output
+        return output
+
+
 class Up:
     """A `workspace up` on free ports, which is killed and started again."""
 

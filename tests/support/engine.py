@@ -19,6 +19,7 @@ from activities.automation_runs.transactions import AutomationRunActivities
 from activities.deliveries.push.web_push import WebPush
 from activities.outbox.run_starts import RunStarts
 from activities.parts import Parts, Periods
+from cli.deploy.version import WorkerVersion, default_build
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
 from cli.worker_process import running_workers
 from models.automation.automation_runs import commands as runs
@@ -65,6 +66,9 @@ RUN_LIMIT = timedelta(days=30)
 RUNNING_CAP = 200
 RETENTION = Family.RETENTION.workflow_id("sweep")
 """The id of the schedule that removes what is past its time."""
+
+VERSION = WorkerVersion("workspace", default_build())
+"""The version of the workers of every engine, as those of a process have it by default."""
 
 Json = dict[str, Any]
 
@@ -228,7 +232,7 @@ async def running_engine(
             pushers={PushProvider.WEBPUSH: WebPush(outbound, VAPID)},
             public_url=PUBLIC_URL,
         )
-        async with running_workers(parts, url):
+        async with running_workers(parts, VERSION, url):
             # What tests make old, or break, stays so until one of them asks for the sweep.
             for swept in MAINTENANCE_SCHEDULES:
                 await client.get_schedule_handle(swept.schedule_id).pause()

@@ -91,6 +91,12 @@ class WorkFamily(Generic[RowT]):
     """The workflow of each name whose executions have their rows in the table."""
     children: ClassVar[Sequence[type[Any]]] = ()
     """The workflows that those start as parts of themselves."""
+    pinned: ClassVar[bool] = False
+    """True for work that is long, and whose code may change while it is open.
+
+    Where an operator promotes builds of the workers, its executions stay with the build that began
+    them. All others go on with the build that is current (ADR 0101).
+    """
     queue: ClassVar[Queue] = Queue.AUTOMATION
     """The queue of the tasks of its workflows."""
 

@@ -40,9 +40,13 @@ class Route:
 class ExecutionDeliveries:
     """Starts, signals and cancels executions."""
 
-    def __init__(self, client: Client, routes: Mapping[Family, Route]) -> None:
+    def __init__(
+        self, client: Client, routes: Mapping[Family, Route], *, eager: bool = True
+    ) -> None:
         self._client = client
         self._routes = routes
+        # An eager start is executed here, whichever version of the workers new work is for.
+        self._eager = eager
 
     def by_intent(self) -> Mapping[Intent, Delivery]:
         """The delivery of each intent that is about one execution."""
@@ -72,7 +76,7 @@ class ExecutionDeliveries:
                 # Work begins anew only when its row is open and its execution has ended.
                 id_reuse_policy=_REUSE[restarts is not None],
                 memo=memo_of(row.request),
-                request_eager_start=True,
+                request_eager_start=self._eager,
                 static_summary=row.request.get("summary"),
                 priority=fairness(row.workspace_id, family, row.request.get("weight", 1)),
                 search_attributes=search_attributes(str(row.workspace_id), row.request, family),

@@ -56,6 +56,7 @@ class ActionRuns(WorkFamily[RunRow]):
 
     name, kind, row = "action_runs", ACTION_RUNS, RunRow
     workflows: ClassVar = {Family.ACTION_RUN: ActionRun}
+    pinned = True
 
     @override
     def activities(self, parts: Parts) -> Activities:

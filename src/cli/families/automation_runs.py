@@ -77,6 +77,7 @@ class AutomationRuns(WorkFamily[RunRow]):
     name, kind, row = "automation_runs", AUTOMATION_RUNS, RunRow
     workflows: ClassVar = {Family.AUTOMATION_RUN: AutomationRun}
     children = (LoopChunk,)
+    pinned = True
 
     @override
     def activities(self, parts: Parts) -> Activities:

@@ -50,6 +50,7 @@ class LegacyImports(WorkFamily[RunRow]):
     name, kind, row = "legacy_imports", LEGACY_IMPORTS, RunRow
     workflows: ClassVar = {Family.LEGACY_IMPORT: LegacyImport}
     children = (ImportWorkspace,)
+    pinned = True
 
     @override
     def activities(self, parts: Parts) -> Activities:

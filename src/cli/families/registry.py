@@ -56,14 +56,16 @@ def routes_of(families: Families) -> Mapping[Family, Route]:
     }
 
 
-def workflows_of(families: Families) -> list[type[Any]]:
-    """The workflow classes of families, and the three that schedules start."""
+def workflows_of(
+    families: Families, scheduled: Sequence[type[Any]] = (Maintenance, Retention, ScheduleFire)
+) -> list[type[Any]]:
+    """The workflow classes of families, and those that schedules start."""
     of_families = [
         workflow
         for family in families
         for workflow in (*family.workflows.values(), *family.children)
     ]
-    return [*of_families, Maintenance, Retention, ScheduleFire]
+    return [*of_families, *scheduled]
 
 
 def tables_of(families: Families) -> Mapping[Family, WorkTable]:
@@ -73,6 +75,11 @@ def tables_of(families: Families) -> Mapping[Family, WorkTable]:
 
 ROUTES = routes_of(FAMILIES)
 WORKFLOWS = workflows_of(FAMILIES)
+PINNED = frozenset(
+    workflow.__name__
+    for workflow in workflows_of([family for family in FAMILIES if family.pinned], ())
+)
+"""The types whose executions stay with the build of the workers that began them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,6 @@ EXECUTION = typer.Option(
 )
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-_EXPLAINED = 5
-"""Divergences told in full; the others are named."""
 
 
 Since = Annotated[
@@ -129,10 +127,9 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
 
 
 async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bool:
-    from cli.replay.divergence import explain
-    from cli.replay.executions import Execution, fetch, temporal_of
+    from cli.replay.executions import temporal_of
     from cli.replay.gate import replay_recent
-    from cli.replay.report import print_verdict, summarise
+    from cli.replay.report import print_failures, summarise
     from cli.replay.verdicts import require_judged
 
     client = await temporal_of(state_dir, address)
@@ -140,15 +137,10 @@ async def _gate(state_dir: Path, address: str | None, selection: "Recent") -> bo
         verdicts = await replay_recent(
             client, selection, lambda done: status.update(f"Replaying… {done} done")
         )
-    failed = [verdict for verdict in verdicts if verdict.failed]
-    for verdict in failed[:_EXPLAINED]:
-        history = await fetch(client, Execution(verdict.workflow_id, verdict.execution_id))
-        print_verdict(verdict, await explain(history))
-    for verdict in failed[_EXPLAINED:]:
-        terminal().print(f"also fails: {verdict.workflow_id} ({verdict.execution_id})")
+    await print_failures(client, verdicts)
     summarise(verdicts)
     require_judged(verdicts)
-    return not failed
+    return not any(verdict.failed for verdict in verdicts)
 
 
 def _period(text: str) -> timedelta:

@@ -14,7 +14,7 @@ from cli.replay.errors import HistoryUnavailableError
 from runtime.clock import utc_now
 from runtime.families import Family
 from runtime.ids import parse_id
-from runtime.settings import TemporalSettings
+from runtime.settings import TemporalSettings, load_temporal_settings
 from runtime.temporal_client import connect
 
 _PATIENCE = 5.0
@@ -37,11 +37,15 @@ class Execution:
 async def temporal_of(state_dir: Path, address: str | None) -> Client:
     """Temporal as this machine's platform, the environment or the arguments name it.
 
-    Raises TemporalUnreachableError.
+    Raises TemporalUnreachableError, SettingsError.
     """
+    return await connect(temporal_settings(state_dir, address), seconds=_PATIENCE)
+
+
+def temporal_settings(state_dir: Path, address: str | None) -> TemporalSettings:
+    """The same as settings. Raises SettingsError."""
     address = address or _published(state_dir)
-    settings = TemporalSettings(temporal_address=address) if address else TemporalSettings()
-    return await connect(settings, seconds=_PATIENCE)
+    return load_temporal_settings(**({"temporal_address": address} if address else {}))
 
 
 async def choose(client: Client, name: str, execution_id: str | None = None) -> Execution:

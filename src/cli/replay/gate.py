@@ -2,7 +2,7 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -35,15 +35,25 @@ async def replay_recent(
     """The verdict on every recent execution; `progress` is told how many there are so far."""
     executions = recent(client, selection.within, selection.workflow_type, selection.limit)
     listed = [execution async for execution in executions]
+    return await replay_listed(client, listed, selection.parallel, progress)
+
+
+async def replay_listed(
+    client: Client,
+    listed: Sequence[WorkflowExecution],
+    parallel: int,
+    progress: Callable[[int], None],
+) -> list[Verdict]:
+    """The verdict on each of these executions, by this number of processes."""
     verdicts: list[Verdict] = []
-    room = asyncio.Semaphore(selection.parallel)
+    room = asyncio.Semaphore(parallel)
 
     async def judge(batch: list[WorkflowExecution], pool: ProcessPoolExecutor | None) -> None:
         async with room:
             verdicts.extend(await _judge(client, batch, pool))
             progress(len(verdicts))
 
-    with _processes(selection.parallel) if selection.parallel > 1 else nullcontext() as pool:
+    with _processes(parallel) if parallel > 1 else nullcontext() as pool:
         async with asyncio.TaskGroup() as tasks:
             for start in range(0, len(listed), BATCH):
                 tasks.create_task(judge(list(islice(listed, start, start + BATCH)), pool))

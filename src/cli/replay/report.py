@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.table import Table
+from temporalio.client import Client
 
 from cli.console import say, terminal
-from cli.replay.divergence import Divergence
+from cli.replay.divergence import Divergence, explain
+from cli.replay.executions import Execution, fetch
 from cli.replay.verdicts import KNOWN, Outcome, Verdict
 
 ADVICE = """\
@@ -17,6 +19,9 @@ way may go. Then replay again. `--debug` stops in the code."""
 GONE = """\
 This checkout has no workflow of the type {type}. Executions of it that are open would fail: keep
 the class, registered in workflows/registry.py, until none is left."""
+
+_EXPLAINED = 5
+"""Divergences told in full; the others are named."""
 
 RAISED = """\
 The code of this checkout cannot carry on what was recorded. If an earlier build could, keep its way
@@ -39,6 +44,16 @@ def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
         if divergence is not None:
             print_divergence(divergence)
         _print(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
+
+
+async def print_failures(client: Client, verdicts: Sequence[Verdict]) -> None:
+    """Print the executions that do not replay, the first ones with the place where they part."""
+    failures = [verdict for verdict in verdicts if verdict.failed]
+    for verdict in failures[:_EXPLAINED]:
+        history = await fetch(client, Execution(verdict.workflow_id, verdict.execution_id))
+        print_verdict(verdict, await explain(history))
+    for verdict in failures[_EXPLAINED:]:
+        _print(f"also fails: {verdict.workflow_id} ({verdict.execution_id})")
 
 
 def print_divergence(divergence: Divergence) -> None:

@@ -9,9 +9,11 @@ from temporalio.client import Client
 
 from cli.polling import CHECKS, SilentWorkerError, is_polled, require_polling
 from runtime.families import Queue
-from tests.support.engine import Engine
+from tests.support.engine import VERSION, Engine
 from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import dev_server
+
+GROUP = VERSION.poller_group
 
 
 @pytest_asyncio.fixture
@@ -19,7 +21,7 @@ async def polled(engine: Engine) -> Client:
     """A client whose workers have begun to poll."""
 
     async def on_every_queue() -> bool:
-        return all([await is_polled(engine.client, queue) for queue in Queue])
+        return all([await is_polled(engine.client, queue, GROUP) for queue in Queue])
 
     await eventually(on_every_queue, what="the first polls")
     return engine.client
@@ -27,13 +29,14 @@ async def polled(engine: Engine) -> Client:
 
 @pytest.mark.parametrize("queue", list(Queue))
 async def test_a_worker_that_is_there_is_heard(polled: Client, queue: Queue) -> None:
-    assert await is_polled(polled, queue)
+    assert await is_polled(polled, queue, GROUP)
+    assert not await is_polled(polled, queue, "workspace:another-build")
 
 
 async def test_a_worker_that_polls_is_left_alone(polled: Client) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
-            await require_polling(polled, list(Queue), check_seconds=0.05)
+            await require_polling(polled, list(Queue), GROUP, check_seconds=0.05)
 
 
 async def test_a_worker_that_polls_no_more_is_ended(engine: Engine) -> None:
@@ -41,7 +44,7 @@ async def test_a_worker_that_polls_no_more_is_ended(engine: Engine) -> None:
     silent = await Client.connect(address, identity="one that does not poll")
     async with asyncio.timeout(ENOUGH):
         with pytest.raises(SilentWorkerError, match="automation, io"):
-            await require_polling(silent, [Queue.AUTOMATION, Queue.IO], check_seconds=0.05)
+            await require_polling(silent, [Queue.AUTOMATION, Queue.IO], GROUP, check_seconds=0.05)
 
 
 async def test_a_server_that_is_away_says_nothing_about_its_workers() -> None:
@@ -49,7 +52,9 @@ async def test_a_server_that_is_away_says_nothing_about_its_workers() -> None:
         address = environment.client.service_client.config.target_host
         client = await Client.connect(address)
     with capture_logs() as logs:
-        watching = asyncio.create_task(require_polling(client, list(Queue), check_seconds=0.05))
+        watching = asyncio.create_task(
+            require_polling(client, list(Queue), GROUP, check_seconds=0.05)
+        )
 
         async def found_nothing_out() -> bool:
             told = [line["event"] for line in logs].count("Temporal did not say who polls")

@@ -1,0 +1,169 @@
+"""`workspace deploy`: which build of the workers takes new work, and the end of another."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import say, terminal
+from cli.replay.command import ADDRESS, STATE_DIR
+
+if TYPE_CHECKING:
+    from cli.deploy.deployment import Deployment
+
+deploy = typer.Typer(
+    name="deploy",
+    help="Builds of the workers side by side: status, ramp, promote, roll back, drain."
+    " Exits with 1 when something is refused, or open work is left where it was.",
+    no_args_is_help=True,
+)
+
+_BUILD = Annotated[str, typer.Argument(metavar="BUILD", help="A build id, as `status` has it.")]
+_STATE_DIR = Annotated[Path, STATE_DIR]
+_ADDRESS = Annotated[str | None, ADDRESS]
+_HERE = Path(".state")
+
+
+@deploy.command()
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    state_dir: _STATE_DIR = _HERE,
+    temporal_address: _ADDRESS = None,
+) -> None:
+    """Show each build: its share of new work, its open work, and its workers."""
+
+    async def show() -> None:
+        from cli.deploy.overview import json_of, overview, print_overview
+
+        async with _deployment(state_dir, temporal_address) as (deployment, _):
+            rows = await overview(deployment)
+        if as_json:
+            typer.echo(json.dumps(json_of(deployment.name, rows), indent=2))
+        else:
+            print_overview(deployment.name, rows)
+
+    asyncio.run(show())
+
+
+@deploy.command()
+def promote(
+    build: _BUILD, *, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None
+) -> None:
+    """Give a build all new work, and open work that stays with no other."""
+    from cli.deploy import changes
+
+    _change(state_dir, temporal_address, lambda deployment: changes.promote(deployment, build))
+
+
+@deploy.command()
+def ramp(
+    build: _BUILD,
+    *,
+    percent: Annotated[float, typer.Option(min=0, max=100, help="Of new work; 0 ends it.")],
+    state_dir: _STATE_DIR = _HERE,
+    temporal_address: _ADDRESS = None,
+) -> None:
+    """Give a build a share of new work, and of open work that stays with no other."""
+    from cli.deploy import changes
+
+    _change(
+        state_dir, temporal_address, lambda deployment: changes.ramp(deployment, build, percent)
+    )
+
+
+@deploy.command()
+def rollback(*, state_dir: _STATE_DIR = _HERE, temporal_address: _ADDRESS = None) -> None:
+    """Promote the build that was current before."""
+    from cli.deploy import changes
+
+    _change(state_dir, temporal_address, changes.roll_back)
+
+
+@deploy.command()
+def drain(
+    build: _BUILD,
+    *,
+    move: Annotated[
+        bool, typer.Option("--move", help="Move what replays on the code of this checkout.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until nothing is open there.")] = False,
+    state_dir: _STATE_DIR = _HERE,
+    temporal_address: _ADDRESS = None,
+) -> None:
+    """Tell what is open on a build that takes no new work, move it, or wait for its end.
+
+    Exits with 1 when something stays open there.
+    """
+
+    async def end() -> int:
+        async with _deployment(state_dir, temporal_address) as (deployment, own_build):
+            staying = await _move(deployment, build, own_build) if move else None
+            if staying is None or wait:
+                staying = await _rest(deployment, build, wait=wait)
+            return staying
+
+    raise typer.Exit(1 if asyncio.run(end()) else 0)
+
+
+async def _move(deployment: "Deployment", build: str, own_build: str) -> int:
+    """The number of executions that stay, after all others were moved."""
+    from cli.deploy.draining import move_to_current
+    from cli.replay.report import print_failures, summarise
+
+    with terminal().status("Replaying…") as line:
+        move = await move_to_current(
+            deployment, build, own_build, lambda count: line.update(f"Replaying… {count} done")
+        )
+    await print_failures(deployment.client, move.verdicts)
+    if move.verdicts:
+        summarise(move.verdicts)
+    say(terminal(), f"{move.moved} moved, {len(move.staying)} stay with {build}.")
+    return len(move.staying)
+
+
+async def _rest(deployment: "Deployment", build: str, *, wait: bool) -> int:
+    """The number of executions that stay with a build, told by type."""
+    from cli.deploy.draining import open_by_type, require_drainable, wait_until_drained
+
+    await require_drainable(deployment, build)
+    if wait:
+        with terminal().status("Waiting…") as line:
+            await wait_until_drained(
+                deployment, build, lambda count: line.update(f"{count} are open on {build}…")
+            )
+    counts = await open_by_type(deployment, build)
+    types = ", ".join(f"{count} {name}" for name, count in counts.items())
+    say(terminal(), f"Open on {build}: {types or 'nothing. Its workers may be stopped.'}")
+    return sum(counts.values())
+
+
+def _change(
+    state_dir: Path, address: str | None, change: "Callable[[Deployment], Awaitable[str]]"
+) -> None:
+    async def say_outcome() -> None:
+        async with _deployment(state_dir, address) as (deployment, _):
+            say(terminal(), await change(deployment))
+
+    asyncio.run(say_outcome())
+
+
+@asynccontextmanager
+async def _deployment(
+    state_dir: Path, address: str | None
+) -> "AsyncIterator[tuple[Deployment, str]]":
+    """The deployment of the settings, and the build of this code; refusals are told, and exit."""
+    from cli.deploy.deployment import Deployment
+    from cli.deploy.errors import reported_refusals
+    from cli.deploy.version import WorkerVersion
+    from cli.replay.errors import sdk_logs_muted
+    from cli.replay.executions import temporal_of, temporal_settings
+
+    with reported_refusals(), sdk_logs_muted():
+        version = WorkerVersion.of(temporal_settings(state_dir, address))
+        client = await temporal_of(state_dir, address)
+        yield Deployment(client, version.deployment), version.build
