@@ -52,6 +52,8 @@ LEFT_OUT: Mapping[str, str] = {
     "debounced_change": _TRANSIENT,
     "field_conversion_value": _TRANSIENT,
     "job": _TRANSIENT,
+    "outbound_call": _TRANSIENT,
+    "outbound_place": "says how this platform calls others, by connections that stay behind",
     "outbox": _TRANSIENT,
     "removed_field": "its values are on their way out, and leave with it",
     "run_wait": _TRANSIENT,
