@@ -2,21 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy import insert, select
 
 from models.core.base import Id
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from runtime.clock import utc_now
 from runtime.ids import new_id
-from tests.support.endpoint import Endpoint, Serve, after, once, reply
+from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine, graph, node
-from tests.support.patience import eventually
 from tests.support.spaces import make_space
 
 
@@ -51,19 +47,19 @@ async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) 
     runs = [await engine.start(calling.id) for _ in range(30)]
     for run_id in runs:
         run = await engine.ended(calling.id, run_id)
-        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1), run.node_runs
-    print([round(b - a, 3) for a, b in zip(arrivals, arrivals[1:])])
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    # Moments are the platform's; an arrival may be late, and never makes the calls more.
+    assert arrivals[-1] - arrivals[0] >= 28 / 5 - 0.5
     async with engine.database.reading() as work:
         assert not await work.rows(
             select(outbound_call).where(outbound_call.c.workspace_id == engine.actor.workspace_id)
         )
 
 
-async def test_at_once(engine: Engine, serve: Serve) -> None:
+async def test_no_more_runs_than_the_bound_call_at_once(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     await _limit(engine, at_once=2)
     most = now = 0
-    began = time.monotonic()
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         nonlocal most, now
@@ -79,6 +75,5 @@ async def test_at_once(engine: Engine, serve: Serve) -> None:
     runs = [await engine.start(calling.id) for _ in range(40)]
     for run_id in runs:
         run = await engine.ended(calling.id, run_id)
-        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1), run.node_runs
-    print(most, time.monotonic() - began)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
     assert most == 2

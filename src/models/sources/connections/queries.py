@@ -60,6 +60,11 @@ def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Se
     )
 
 
+def seen_connections(actor: Actor) -> Select[Id]:
+    """The ids of the connections that an actor sees."""
+    return select(connection.c.id).where(*seen_by(actor))
+
+
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
     """The conditions on connections an actor sees: in the workspace, and shared or its own."""
     return (
