@@ -9,6 +9,7 @@ from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import Connected, open_connection
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.outbound.authentication import AuthScheme, authentication
+from runtime.outbound.turns import call_through
 from runtime.outbound.urls import parse_url, same_origin
 from runtime.work import Work
 
@@ -24,7 +25,7 @@ class ConnectionUseError(Exception):
 async def find_connected(
     work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id
 ) -> Connected:
-    """A connection with its credentials.
+    """A connection with its credentials, for what is called from now on.
 
     Raises ConnectionUseError when it was deleted, or its credentials cannot be read any more.
     """
@@ -35,6 +36,7 @@ async def find_connected(
         raise ConnectionUseError(message) from None
     if connection is None:
         raise ConnectionUseError("The connection was deleted.")
+    call_through(connection_id)
     return connection
 
 

@@ -23,6 +23,7 @@ from activities.maintenance.failure_grouping import FailureGrouping
 from activities.maintenance.pause_attendance import PauseAttendance
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
+from activities.outside_turns import OutsideTurnInterceptor, OutsideTurns
 from activities.parts import Parts
 from activities.schedules.schedules import Schedules
 from activities.slot_shares import SlotShareInterceptor
@@ -130,7 +131,8 @@ def _workers(
     failure: asyncio.Future[None],
 ) -> list[Worker]:
     interceptors: list[Interceptor] = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
-    shares = SlotShareInterceptor(ACTIVITY_SLOTS)
+    shares, turns = SlotShareInterceptor(ACTIVITY_SLOTS), OutsideTurnInterceptor()
+    parts.outbound.turns = OutsideTurns(parts.database)
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
     # whose local activities it now refuses is left for ever.
@@ -159,8 +161,8 @@ def _workers(
             on_fatal_error=on_fatal_error,
             interceptors=interceptors,
         ),
-        Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS, shares),
-        Queue.IO_OVERFLOW: lambda: activity_worker(Queue.IO_OVERFLOW, OVERFLOW_SLOTS),
+        Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS, shares, turns),
+        Queue.IO_OVERFLOW: lambda: activity_worker(Queue.IO_OVERFLOW, OVERFLOW_SLOTS, turns),
         Queue.BULK: lambda: activity_worker(Queue.BULK, BULK_SLOTS),
     }
     return [workers[queue]() for queue in queues]

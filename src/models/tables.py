@@ -68,6 +68,7 @@ import models.sources.data_source_runs.lifecycle
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.mounts.tables
+import models.sources.outbound_limits.tables
 import models.sources.provider_calls.tables
 import models.sources.resource_imports.tables
 import models.workspace.bundles.tables

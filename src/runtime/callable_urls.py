@@ -94,6 +94,25 @@ def _called_host(host: str) -> str:
     return host if host.isascii() else idna.encode(host).decode("ascii")
 
 
+def canonical_host(host: str) -> str:
+    """One spelling of all that name the same host: lower case, in ASCII, without a last dot.
+
+    An address is written as it is called. Raises ValueError for what is no host.
+    """
+    bare = host.strip().removeprefix("[").removesuffix("]")
+    # IDNA reads these as dots too.
+    name = re.sub("[\u3002\uff0e\uff61]", ".", bare).lower().rstrip(".")
+    try:
+        name = _called_host(name)
+    except UnicodeError:
+        raise ValueError(host) from None
+    if not _is_host(name):
+        raise ValueError(host)
+    is_named = name.rpartition(".")[2] == "localhost"
+    address = None if is_named else _literal_address(name)
+    return name if address is None else str(address)
+
+
 def target_problem(
     scheme: str, host: str | None, port: int | None, *, has_user: bool
 ) -> str | None:

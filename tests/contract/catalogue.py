@@ -400,6 +400,11 @@ EXAMPLES: Mapping[str, Example] = {
     "update_connection": body({"label": "Renamed"}),
     "delete_connection": GET,
     "switch_provider": body({"enabled": True}),
+    "list_outbound_limits": GET,
+    "create_outbound_limit": body({"host": "api.example.test", "perSecond": 5, "atOnce": 2}),
+    "get_outbound_limit": GET,
+    "update_outbound_limit": body({"perSecond": 0.5}),
+    "delete_outbound_limit": GET,
     "test_connection": Example(works=True),
     "browse_connection": Example(
         body=lambda one: {"connectionId": one.ids["connectionId"]}, works=True

@@ -493,6 +493,9 @@ async def _webhooks(made: Furnished) -> None:
     }
     connection = await made.post(f"{made.space.path}/integrations/connections", connected)
     made.ids["connectionId"] = connection["id"]
+    limit = {"host": "furnished.example.test", "perSecond": 5}
+    limited = await made.post(f"{made.space.path}/integrations/outbound-limits", limit)
+    made.ids["limitId"] = limited["id"]
     made.secrets.update(provider="demo", oauthClient="a-client")
     resource = {
         "externalType": "document",

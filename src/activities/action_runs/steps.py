@@ -24,6 +24,7 @@ from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
 from activities.database_absence import awaiting_database
 from activities.database_errors import is_away
+from activities.outside_turns import CallHeldError
 from models.automation.action_runs import step_writes
 from models.automation.action_runs.execution import ActionRunHeader, StepRow, pass_gate
 from models.automation.action_runs.rules import PlannedStep, StepStatus
@@ -124,6 +125,8 @@ class ActionSteps:
             result = await self._effects[_node_kind(attempt.step.kind)](opened)
             inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, attempt.header.run_id)
             return await awaiting_database(lambda: self._end(attempt, lambda: result))
+        except CallHeldError:
+            raise
         except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
             return await self._failed(attempt, error)
 

@@ -25,6 +25,7 @@ from activities.automation_runs.runs import RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.database_absence import awaiting_database
 from activities.heartbeats import heartbeats
+from activities.outside_turns import CallHeldError
 from models.automation.automation_runs import gated_writes, node_writes
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -104,6 +105,10 @@ class OutsideNodes:
             async with _own_time():
                 # A database that is away was asked before anything was sent.
                 result = await awaiting_database(lambda: effect(opening.outgoing))
+        except CallHeldError as held:
+            seconds = held.seconds
+            await self._guarded(call, lambda invocation: self._hold(invocation, seconds))
+            raise
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opening.invocation.node
             raise await self._failed(call, node, failure_of(error), opening.attempt) from None
@@ -137,6 +142,9 @@ class OutsideNodes:
         async def body(node: GatedNode) -> _Opened | NodeReply:
             before, now = node.before, node.work.now
             number = max(attempt, before.attempt or 0)
+            if before.waits:
+                # It was held before it called anybody: this is the same attempt.
+                tried.add(before.attempt_started_at or now)
             if before.attempt is not None and before.attempt_started_at not in tried:
                 await _record_lost(node, before.attempt)
                 number = max(attempt, before.attempt + 1)
@@ -148,6 +156,15 @@ class OutsideNodes:
             )
             began = before.started_at or invocation.key.began_at
             return _Opened(invocation, _outgoing(invocation, parameters, number, began), number)
+
+        return await self._nodes.behind_gate(invocation, body)
+
+    async def _hold(self, invocation: CalledNode, seconds: float) -> NodeReply:
+        """Show that a node waits for its turn, and until when."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            await node_writes.hold_node(node.work, invocation.key, node.before, seconds=seconds)
+            return NodeReply(NodeState.WAITING)
 
         return await self._nodes.behind_gate(invocation, body)
 

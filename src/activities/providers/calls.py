@@ -32,6 +32,7 @@ from runtime.errors import (
     UpstreamError,
     ValidationError,
 )
+from runtime.outbound.turns import call_through
 
 CALL_SECONDS = 25.0
 """Seconds of one call of a provider, whoever waits for it is answered within half a minute."""
@@ -102,6 +103,7 @@ class Providers:
         adapter = await self._adapters.find(connection.provider)
         if adapter is None:
             raise UnsupportedError(f"A connection to {connection.provider.value} has no resources.")
+        call_through(connection_id)
         access = ProviderAccess(
             workspace_id, connection_id, user_id, connection.config, connection.credentials
         )

@@ -119,6 +119,7 @@ class SftpAdapter(Adapter):
         config = SftpConnection.model_validate(access.config)
         try:
             async with (
+                self._outbound.turn(config.host),
                 await self._connected(config, access.credentials["secret"]) as connection,
                 connection.start_sftp_client() as client,
             ):

@@ -2,7 +2,8 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
@@ -30,6 +31,7 @@ from runtime.outbound.exchange import (
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
+from runtime.outbound.turns import Turns
 from runtime.outbound_policy import OutboundPolicy
 
 KEPT, KEPT_SECONDS = 4, 600.0
@@ -69,6 +71,8 @@ class OutboundClient:
         http2: bool = False,
     ) -> None:
         self.policy = policy
+        self.turns: Turns | None = None
+        """The turns of whoever calls; a process that has callers sets it."""
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
         self._pool = httpcore2.AsyncConnectionPool(
@@ -118,9 +122,25 @@ class OutboundClient:
             cuts=request.cut_body,
             sink=sink,
         )
+        async with self.turn(hop.url.raw_host.decode("ascii")):
+            answer = await self._in_time(hop, reading, request.timeout_seconds)
+            if self.turns is not None:
+                await self.turns.answered(answer)
+            return answer
+
+    @asynccontextmanager
+    async def turn(self, host: str) -> AsyncIterator[None]:
+        """Hold the turn of a call of a host, in any protocol."""
+        if self.turns is None:
+            yield
+            return
+        async with self.turns.turn(host):
+            yield
+
+    async def _in_time(self, hop: Hop, reading: Reading, seconds: float) -> OutboundResponse:
         progress = Progress(hop.url.host)
         try:
-            async with asyncio.timeout(request.timeout_seconds) as deadline:
+            async with asyncio.timeout(seconds) as deadline:
                 return await self._follow(hop, reading, progress)
         except TimeoutError:
             if not deadline.expired():

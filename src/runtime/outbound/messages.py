@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
@@ -53,6 +54,11 @@ class OutboundResponse:
     body: bytes
     bytes_received: int
     final_url: str
+
+    @property
+    def host(self) -> str:
+        """The host that answered."""
+        return urlsplit(self.final_url).hostname or ""
 
     @property
     def retryable(self) -> bool:

@@ -11,6 +11,7 @@ from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outg
 from activities.connection_health import noted_call
 from activities.connections import ConnectionUseError, SignIn, sign_in
 from activities.database_errors import DATABASE_AWAY
+from activities.outside_turns import CallHeldError
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.language.bindings import BindingError
 from models.automation.automations.rules.language.secret_marks import (
@@ -61,7 +62,7 @@ class Secrecy:
             return await effect(replace(outgoing, parameters=parameters))
         try:
             result = await effect(replace(outgoing, parameters=parameters))
-        except DATABASE_AWAY:
+        except (*DATABASE_AWAY, CallHeldError):
             raise
         except Exception as error:  # noqa: BLE001  # its text may quote what was sent
             raise discreet(error, redaction) from None

@@ -29,11 +29,17 @@ async def fetch_rows(
     Raises SourceProblem. All of it takes at most so many seconds.
     """
     address = query.address
-    try:
-        found = await outbound.addresses(address.host, address.port)
-    except OutboundError as error:
-        raise problem_of(error) from error
-    checked = replace(query, addresses=[str(one) for one in found])
+    async with outbound.turn(address.host):
+        try:
+            found = await outbound.addresses(address.host, address.port)
+        except OutboundError as error:
+            raise problem_of(error) from error
+        checked = replace(query, addresses=[str(one) for one in found])
+        return await _rows(checked, path, seconds)
+
+
+async def _rows(checked: DatabaseQuery, path: Path, seconds: float) -> int:
+    """Have a process write the rows that a database at a judged address gives."""
     ours, theirs = context.Pipe(duplex=False)
     asking = context.Process(target=process.answer_query, args=(theirs, checked, path), daemon=True)
     await asyncio.to_thread(asking.start)

@@ -115,7 +115,7 @@ async def start_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, attempt: int
 ) -> None:
     """Write that an outside node runs, before its effect leaves the machine."""
-    await _write(work, key, before, running(work, inputs, attempt))
+    await _write(work, key, before, {**running(work, inputs, attempt), "due_at": None})
 
 
 def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
@@ -126,6 +126,12 @@ def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
         "input": inputs,
         "attempt_started_at": work.now,
     }
+
+
+async def hold_node(work: UnitOfWork, key: NodeKey, before: NodeRow, *, seconds: float) -> None:
+    """Write that an outside node waits for its turn to call, in the attempt that it is in."""
+    values = {"status": NodeStatus.WAITING, "due_at": work.now_after(seconds)}
+    await _write(work, key, before, values)
 
 
 async def park_node(

@@ -8,7 +8,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0081"
-down_revision = "0079"
+down_revision = "0080"
 branch_labels = None
 depends_on = None
 

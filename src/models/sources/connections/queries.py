@@ -59,16 +59,16 @@ async def is_shared(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> bo
     return bool(await work.scalar(select(connection.c.shared).where(*this)))
 
 
-def seen_connections(actor: Actor) -> Select[Id]:
-    """The ids of the connections that an actor sees."""
-    return select(connection.c.id).where(*seen_by(actor))
-
-
 def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Select[Id]:
     """The ids of the given connections that exist, whoever sees them."""
     return select(connection.c.id).where(
         connection.c.workspace_id == workspace_id, connection.c.id.in_(connection_ids)
     )
+
+
+def seen_connections(actor: Actor) -> Select[Id]:
+    """The ids of the connections that an actor sees."""
+    return select(connection.c.id).where(*seen_by(actor))
 
 
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:

@@ -56,6 +56,8 @@ LEFT_OUT: Mapping[str, str] = {
     "debounced_change": _TRANSIENT,
     "field_conversion_value": _TRANSIENT,
     "job": _TRANSIENT,
+    "outbound_call": _TRANSIENT,
+    "outbound_place": "says how this platform calls others, by connections that stay behind",
     "outbox": _TRANSIENT,
     "circuit_breaker": "counts the failures of the runs here, and is set anew where they run",
     "pause": "holds up what is done here; what comes out of a bundle is asked for anew",

@@ -1,0 +1,243 @@
+"""The line of one place: calls that wait for it, and calls that have their moment.
+
+Whoever changes it holds the row of the place. The clock is that of the database, as the clocks of
+workers differ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sqlalchemy import ARRAY, and_, case, delete, func, literal, null, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.core.base import Id, Timestamp
+from models.sources.outbound_limits.rules import LEASE, Pace, next_round, signal_of, stay
+from models.sources.outbound_limits.tables import (
+    OutboundPlace,
+    outbound_call,
+    outbound_place,
+)
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+_call = outbound_call.c
+_NOW = func.clock_timestamp()
+_WAITS, _HOLDS = _call.go_at.is_(None), _call.go_at.is_not(None)
+_SOONER = timedelta(seconds=1)
+"""A call that is away is told of its moment where it would come back so much later by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that somebody wants to make; it has the same `key` whenever they come back."""
+
+    workspace_id: Id
+    work_id: Id
+    key: str
+    host: str
+    connection_id: Id | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The time until a call should ask again; `known`, it may go then as far as one can tell."""
+
+    time: timedelta
+    known: bool = True
+
+    def __bool__(self) -> bool:
+        return self.time > timedelta()
+
+
+NO_WAIT = Wait(timedelta())
+
+
+class _Standing(Protocol):
+    now: datetime
+    go_at: datetime | None
+    entered_at: datetime
+    held: int
+    before: int
+    earlier: int
+
+
+class _Away(Protocol):
+    work_id: Id
+    call_key: str
+    execution: str | None
+    go_at: datetime
+    back_at: datetime | None
+
+
+@dataclass
+class Line:
+    """The line of a place whose row is held."""
+
+    work: UnitOfWork
+    place_id: Id
+    workspace_id: Id
+    pace: Pace
+
+    @classmethod
+    def of(cls, work: UnitOfWork, place: OutboundPlace) -> "Line":
+        """The line of a place that was just locked."""
+        pace = Pace(
+            place.per_second, place.at_once, place.next_at, place.free_at, place.paused_until
+        )
+        return cls(work, place.id, place.workspace_id, pace)
+
+    async def wait(self, call: Call) -> Wait:
+        """Have a call stand in line, and say how long it has to wait still."""
+        if self.pace.per_second is None and self.pace.at_once is None:
+            # Only an answer has asked for a pause: after it there is no line.
+            now: datetime = await self.work.scalar(select(_NOW))
+            return Wait(self.pace.first_moment(now) - now)
+        await self._enter(call)
+        await self.advance()
+        standing = await self._standing(call)
+        if standing.go_at is not None:
+            return Wait(self.pace.turn(standing.go_at, standing.earlier) - standing.now)
+        waited = standing.now - standing.entered_at
+        time = stay(self.pace, standing.now, standing.held, standing.before, waited)
+        return Wait(time, known=self.pace.at_once is None)
+
+    async def advance(self) -> None:
+        """Give moments to the first in line, as far as the limits let them."""
+        counts = await self.work.first(
+            select(
+                _NOW.label("now"),
+                func.count().filter(_HOLDS).label("held"),
+                func.count().filter(_WAITS).label("waiting"),
+            ).where(_call.place_id == self.place_id)
+        )
+        assert counts is not None, "a row of aggregates"
+        turns = next_round(self.pace, counts.now, counts.held, counts.waiting)
+        if not turns.moments:
+            return
+        await self._give(turns.moments)
+        if turns.next_at != self.pace.next_at:
+            this = outbound_place.c.id == self.place_id
+            await self.work.execute(
+                update(outbound_place).where(this).values(next_at=turns.next_at)
+            )
+            self.pace = replace(self.pace, next_at=turns.next_at)
+
+    async def go(self, call: Call) -> None:
+        """Let a call go that has nothing to wait for."""
+        statement = (
+            update(outbound_call)
+            .where(_call.place_id == self.place_id, _call.call_key == call.key)
+            .values(gone=True, ends_at=_NOW + LEASE)
+            .returning(_NOW)
+        )
+        gone_at = await self.work.scalar(statement)
+        if gone_at is not None and self.pace.per_second is not None:
+            this = outbound_place.c.id == self.place_id
+            free_at = self.pace.free_after(gone_at)
+            await self.work.execute(update(outbound_place).where(this).values(free_at=free_at))
+
+    async def call_all_back(self) -> None:
+        """Have all that are away ask again: what they were told holds no longer."""
+        away = select(_call.work_id, _call.call_key, _call.execution).where(
+            _call.place_id == self.place_id, _call.execution.is_not(None)
+        )
+        await self._tell(await self.work.rows(away, of=_Away))
+
+    async def _enter(self, call: Call) -> None:
+        """Stand in line, or keep one's place there; what is left of lost calls goes.
+
+        A moment that lies in a pause is given back.
+        """
+        own = and_(_call.call_key == call.key, _call.gone)
+        lost = or_(_call.ends_at < _NOW, own)
+        await self.work.execute(delete(outbound_call).where(_call.place_id == self.place_id, lost))
+        pauses = literal(self.pace.paused_until, Timestamp) > _NOW
+        await self.work.execute(
+            upsert(outbound_call)
+            .values(
+                place_id=self.place_id,
+                call_key=call.key,
+                workspace_id=self.workspace_id,
+                work_id=call.work_id,
+                entered_at=_NOW,
+                gone=False,
+                ends_at=_NOW + LEASE,
+            )
+            .on_conflict_do_update(
+                index_elements=["place_id", "call_key"],
+                set_={
+                    "go_at": case((pauses, null()), else_=_call.go_at),
+                    "execution": None,
+                    "back_at": None,
+                    "ends_at": _NOW + LEASE,
+                },
+            )
+        )
+
+    async def _give(self, moments: Sequence[datetime]) -> None:
+        first = (
+            select(_call.call_key)
+            .where(_call.place_id == self.place_id, _WAITS)
+            .order_by(_call.position)
+            .limit(len(moments))
+        )
+        keys = [row.call_key for row in await self.work.rows(first)]
+        pairs = func.unnest(
+            literal(keys, ARRAY(_call.call_key.type)), literal(list(moments), ARRAY(Timestamp))
+        )
+        turn = pairs.table_valued("call_key", "moment").render_derived("turn")
+        statement = (
+            update(outbound_call)
+            .where(_call.place_id == self.place_id, _call.call_key == turn.c.call_key)
+            .values(
+                go_at=turn.c.moment, ends_at=func.greatest(_call.ends_at, turn.c.moment + LEASE)
+            )
+            .returning(_call.work_id, _call.call_key, _call.execution, _call.go_at, _call.back_at)
+        )
+        rows = await self.work.rows(statement, of=_Away)
+        await self._tell(
+            [row for row in rows if row.back_at is not None and row.back_at > row.go_at + _SOONER]
+        )
+
+    async def _tell(self, away: Sequence[_Away]) -> None:
+        await outbox.append_all(self.work, [self._told(row) for row in away])
+
+    def _told(self, away: _Away) -> outbox.IntentArguments:
+        assert away.execution is not None, "who is away has one"
+        return {
+            "intent": outbox.Intent.SIGNAL,
+            "family": Family(away.execution.partition("/")[0]),
+            "workspace_id": self.workspace_id,
+            "subject_id": away.work_id,
+            "request": {
+                "workflowId": away.execution,
+                "signal": signal_of(away.call_key),
+                "arguments": [],
+            },
+        }
+
+    async def _standing(self, call: Call) -> _Standing:
+        of_place = _call.place_id == self.place_id
+        neighbour = outbound_call.alias("neighbour").c
+        counted = select(func.count()).where(neighbour.place_id == self.place_id)
+        holders = counted.where(neighbour.go_at.is_not(None)).scalar_subquery()
+        before = counted.where(
+            neighbour.go_at.is_(None), neighbour.position < _call.position
+        ).scalar_subquery()
+        earlier = counted.where(~neighbour.gone, neighbour.go_at < _call.go_at).scalar_subquery()
+        standing = await self.work.first(
+            select(
+                _NOW.label("now"),
+                _call.go_at,
+                _call.entered_at,
+                holders.label("held"),
+                before.label("before"),
+                earlier.label("earlier"),
+            ).where(of_place, _call.call_key == call.key),
+            of=_Standing,
+        )
+        assert standing is not None, "it has entered"
+        return standing

@@ -1,0 +1,89 @@
+"""The tables of places that are called, and of the calls that wait for them or are under way."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index, text
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+_ONE_PLACE = "(host IS NULL) <> (connection_id IS NULL)"
+
+
+class OutboundPlace(SQLModel, table=True):
+    """A host or a connection, as one workspace calls it.
+
+    Without `per_second` and `at_once` it has no limit, and is there for its `paused_until`, which
+    an answer asked for. `next_at` is the first moment that no call has been given yet, `free_at`
+    the first at which another one may go, however late those before it went.
+    """
+
+    __tablename__ = "outbound_place"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(
+            ["workspace_id", "connection_id"],
+            ["connection.workspace_id", "connection.id"],
+            ondelete="CASCADE",
+        ),
+        CheckConstraint(_ONE_PLACE, name="one_place"),
+        Index(
+            "uq_outbound_place_host",
+            "workspace_id",
+            "host",
+            unique=True,
+            postgresql_where=text("host IS NOT NULL"),
+        ),
+        Index(
+            "uq_outbound_place_connection_id",
+            "workspace_id",
+            "connection_id",
+            unique=True,
+            postgresql_where=text("connection_id IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    host: str | None = None
+    connection_id: Id | None = None
+    per_second: float | None = None
+    at_once: int | None = None
+    next_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    free_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    paused_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+class OutboundCall(SQLModel, table=True):
+    """A call of a place with a limit, from when it asks until it has ended.
+
+    It waits until it has `go_at`, and is on its way once it has `gone`. `execution` is the workflow
+    that comes back for it, by itself at `back_at`; None while its activity waits or calls. After
+    `ends_at` nobody answers for the row any more: its worker or its workflow is gone.
+    """
+
+    __tablename__ = "outbound_call"
+    __table_args__ = (
+        ForeignKeyConstraint(["place_id"], ["outbound_place.id"], ondelete="CASCADE"),
+        Index("ix_outbound_call_line", "place_id", "position"),
+        Index("ix_outbound_call_work_id", "work_id"),
+    )
+
+    call_key: str = Field(primary_key=True)
+    place_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    work_id: Id
+    position: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)])
+    execution: str | None = None
+    entered_at: datetime = Field(sa_type=Timestamp)
+    go_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    gone: bool = False
+    back_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    ends_at: datetime = Field(sa_type=Timestamp)
+
+
+outbound_place = table_of(OutboundPlace)
+outbound_call = table_of(OutboundCall)

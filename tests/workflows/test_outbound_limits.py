@@ -1,0 +1,111 @@
+"""Limits of the calls of a workspace, over all of its runs."""
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from models.core.base import Id
+from models.sources.outbound_limits.tables import outbound_call, outbound_place
+from runtime.clock import utc_now
+from runtime.ids import new_id
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import KEYS, Engine, graph, node
+from tests.support.spaces import make_space
+
+
+async def _limit(engine: Engine, host: str = "127.0.0.1", **limits: Any) -> Id:
+    place_id = new_id()
+    async with engine.database.transaction() as work:
+        await work.execute(
+            insert(outbound_place).values(
+                id=place_id,
+                workspace_id=engine.actor.workspace_id,
+                host=host,
+                created_at=utc_now(),
+                updated_at=utc_now(),
+                **limits,
+            )
+        )
+    return place_id
+
+
+async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) -> None:
+    engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    await _limit(engine, per_second=5.0)
+    arrivals: list[float] = []
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        arrivals.append(time.monotonic())
+        writer.write(reply(200))
+        await writer.drain()
+
+    server = await serve(answer)
+    calling = await engine.publish(graph(node("call", "http_request", url=server.url)))
+    runs = [await engine.start(calling.id) for _ in range(30)]
+    for run_id in runs:
+        run = await engine.ended(calling.id, run_id)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    # Moments are the platform's; an arrival may be late, and never makes the calls more.
+    assert arrivals[-1] - arrivals[0] >= 28 / 5 - 0.5
+    async with engine.database.reading() as work:
+        assert not await work.rows(
+            select(outbound_call).where(outbound_call.c.workspace_id == engine.actor.workspace_id)
+        )
+
+
+async def test_no_more_runs_than_the_bound_call_at_once(engine: Engine, serve: Serve) -> None:
+    engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    await _limit(engine, at_once=2)
+    most = now = 0
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.3)
+        now -= 1
+        writer.write(reply(200))
+        await writer.drain()
+
+    server = await serve(answer)
+    calling = await engine.publish(graph(node("call", "http_request", url=server.url)))
+    runs = [await engine.start(calling.id) for _ in range(40)]
+    for run_id in runs:
+        run = await engine.ended(calling.id, run_id)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    assert most == 2
+
+
+async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
+    engine: Engine, serve: Serve
+) -> None:
+    mine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    other = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    arrivals: list[float] = []
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        arrivals.append(time.monotonic())
+        if len(arrivals) == 1:
+            writer.write(reply(429, retry_after="3"))
+        else:
+            writer.write(reply(200))
+        await writer.drain()
+
+    server = await serve(answer)
+    calling = graph(node("call", "http_request", url=server.url))
+    first = await mine.publish(calling)
+    theirs = await other.publish(calling)
+    refused = await mine.ended(first.id, await mine.start(first.id))
+    assert refused.status == "failed"
+    waiting = [await mine.start(first.id) for _ in range(3)]
+    free = await other.ended(theirs.id, await other.start(theirs.id))
+    assert free.status == "succeeded"
+    for run_id in waiting:
+        run = await mine.ended(first.id, run_id)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    assert len(arrivals) == 5
+    # The other workspace called at once; the clocks of server and database differ a little.
+    assert min(arrivals[2:]) - arrivals[0] >= 2.5
