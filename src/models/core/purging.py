@@ -81,10 +81,10 @@ class _Removal:
             else:
                 columns = {column.name: None for column in key.columns if column.nullable}
                 await self._change(referring, theirs, update(referring).values(columns))
-        # A workspace is its own.
-        own = (table.c.get("workspace_id", table.c.id), table.c.id)
         for unbound, naming in _unbound(table):
-            theirs = tuple_(*naming).in_(select(*own).where(condition))
+            # A workspace is its own.
+            workspace_id = table.c.get("workspace_id", table.c.id)
+            theirs = tuple_(*naming).in_(select(workspace_id, table.c.id).where(condition))
             await self._change(unbound, theirs, delete(unbound))
         await self._change(table, condition, delete(table))
 
