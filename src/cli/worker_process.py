@@ -93,10 +93,7 @@ async def running_workers(
             service.wake()
 
     parts.database.notify_workers = wake
-    notifier = Notifier(libpq_url(database_url))
-    parts.starts.on_foreign_begin = notifier.notify
-    parts.database.notify_readers = notifier.notify_readers
-    parts.database.notify_waiters = notifier.notify_waiters
+    notifier = _notifier(parts, database_url)
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
     registrations = registrations_of(parts)
@@ -116,6 +113,15 @@ async def running_workers(
             listening = listen(libpq_url(database_url), {CHANNEL: lambda _: wake()})
             await enter(background(*(loop.run() for loop in loops), listening))
         yield relay
+
+
+def _notifier(parts: Parts, database_url: str) -> Notifier:
+    """The notifier of a process, which tells other processes of its commits."""
+    notifier = Notifier(libpq_url(database_url))
+    parts.starts.on_foreign_begin = notifier.notify
+    parts.database.notify_readers = notifier.notify_readers
+    parts.database.notify_waiters = notifier.notify_waiters
+    return notifier
 
 
 async def _raised(failure: asyncio.Future[None]) -> None:

@@ -131,7 +131,7 @@ class Deployment:
         }
 
     def open_work(self, build_id: str, *, pinned: bool) -> str:
-        """A query for the open executions of a build: those that stay with it, or all others."""
+        """A query for the open executions of a build that stay with it, or for all others."""
         behavior = "=" if pinned else "!="
         version = f"= '{self.name}:{build_id}'" if build_id else "IS NULL"
         query = (

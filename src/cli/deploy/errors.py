@@ -15,13 +15,13 @@ class RefusedError(Exception):
     """The change makes no sense for the deployment as it is; the message says what to do."""
 
 
-def unknown_build(name: str, build: str, known: Sequence[str]) -> RefusedError:
-    if not known:
+def unknown_build(name: str, build: str, builds: Sequence[str]) -> RefusedError:
+    if not builds:
         return RefusedError(
             f"No worker has registered as a version of the deployment {name} yet. Start workers"
             " with WORKSPACE_WORKER_VERSIONS=promoted; WORKSPACE_WORKER_DEPLOYMENT names another."
         )
-    return RefusedError(f"The deployment {name} has no build {build}. It has {', '.join(known)}.")
+    return RefusedError(f"The deployment {name} has no build {build}. It has {', '.join(builds)}.")
 
 
 def without_workers(build: str, queues: Sequence[str]) -> RefusedError:

@@ -59,7 +59,7 @@ def routes_of(families: Families) -> Mapping[Family, Route]:
 def workflows_of(
     families: Families, scheduled: Sequence[type[Any]] = (Maintenance, Retention, ScheduleFire)
 ) -> list[type[Any]]:
-    """The workflow classes of families, and those that schedules start."""
+    """The workflow classes of families, and the classes of workflows that schedules start."""
     of_families = [
         workflow
         for family in families

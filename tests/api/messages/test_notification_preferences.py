@@ -38,7 +38,7 @@ async def test_every_kind_has_its_defaults(client: Client) -> None:
     assert list(found) == list(NotificationKind)
     assert all(one["inApp"] and one["push"] for one in found.values())
     mailed = {kind for kind, one in found.items() if one["mail"]}
-    assert mailed == {"mention", "assignment", "approval_request", "share"}
+    assert mailed == {"mention", "assignment", "approval_request", "share", "alert"}
 
 
 async def test_they_are_replaced_whole(client: Client) -> None:

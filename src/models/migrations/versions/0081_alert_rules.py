@@ -159,9 +159,11 @@ def _of(table: str, noun: str, *, cascades: bool = False) -> sa.ForeignKeyConstr
 
 
 def _allow_kinds(kinds: tuple[str, ...]) -> None:
-    op.drop_constraint("ck_notification_kind", "notification")
+    # The convention for names would put another prefix before it.
+    name = op.f("ck_notification_kind")
+    op.drop_constraint(name, "notification")
     listed = ", ".join(f"'{kind}'" for kind in kinds)
-    op.create_check_constraint("ck_notification_kind", "notification", f"kind IN ({listed})")
+    op.create_check_constraint(name, "notification", f"kind IN ({listed})")
 
 
 def downgrade() -> None:
