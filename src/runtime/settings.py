@@ -274,9 +274,9 @@ def load_settings(**known: Any) -> Settings:
     return _loaded(Settings, known)
 
 
-def load_temporal_settings() -> TemporalSettings:
+def load_temporal_settings(**known: str) -> TemporalSettings:
     """The same, of what concerns Temporal."""
-    return _loaded(TemporalSettings, {})
+    return _loaded(TemporalSettings, known)
 
 
 def _loaded(settings: type[_SettingsT], known: Mapping[str, Any]) -> _SettingsT:
