@@ -101,6 +101,8 @@ async def quick(engine: Engine) -> Id:
 async def builds_of(engine: Engine, run_id: Id) -> list[str]:
     """The builds that executed a run, in order."""
     handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    # A row tells of its end within a task, which ends later.
+    await engine.completed_tasks(run_id)
     history = await handle.fetch_history()
     tasks = [
         event.workflow_task_completed_event_attributes
