@@ -87,7 +87,12 @@ class OutsideTurns:
         if not limited:
             yield
             return
-        await self._wait(caller, call)
+        try:
+            await self._wait(caller, call)
+        except asyncio.CancelledError:
+            # Nobody comes back for it: those behind it need not wait for its lease.
+            await asyncio.shield(self._end(call))
+            raise
         speaking = asyncio.create_task(self._speak_for(call))
         try:
             yield

@@ -6,9 +6,10 @@ from collections.abc import Collection
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table, select
 
 from models.core.base import Id
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -55,7 +56,7 @@ async def reserve_key(
     Raises `ConflictError` when the requested one is in use.
     """
     place = f"{table.name}-key/{workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     key = await free_key(work, table, workspace_id, requested or slug(label, table.name))
     if requested not in {None, key}:
         raise ConflictError(

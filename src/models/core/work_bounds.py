@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from models.core.access.rules import Actor, PrincipalType
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import RateLimitedError
 from runtime.families import Family
@@ -58,7 +59,7 @@ async def require_place_of(
         return
     # One after the other, so that the next one counts this one, too.
     place = f"open/{family}/{owner}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     some = select(kind.table.c.id).where(kind.is_open, *which).limit(limit + 1).subquery()
     if await work.scalar(select(func.count()).select_from(some)) > limit:
         raise TooMuchOpenError(family, limit)

@@ -33,6 +33,7 @@ from models.core.base import Id, JsonObject
 from models.core.revisions import next_updated_at
 from models.people.members.queries import strangers
 from models.sources.connections.queries import sees_connection
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 
@@ -53,7 +54,7 @@ async def create_rule(
     await _check_recipients(work, actor, recipients)
     # Two requests at the same time must not both take the last place.
     place = f"alert-rules/{actor.workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     count = select(func.count()).where(_rule.workspace_id == actor.workspace_id)
     if await work.scalar(count) >= MAX_RULES:
         raise ConflictError(f"The workspace has {MAX_RULES} alert rules; delete some first.")

@@ -39,6 +39,8 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 20
 """Rules that one transaction evaluates."""
 SECONDS_BETWEEN = 60
+SECONDS_AFTER_PROBLEM = 15 * 60
+"""A rule that was too slow waits longer: the slow rules of one must not delay those of others."""
 OVERDUE_SECONDS = 90
 """Rules that no worker has evaluated for so long are evaluated by others."""
 BROKEN = "It could not be evaluated. Save the rule anew."
@@ -83,10 +85,10 @@ async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
             watch = Watch(actor, row.watched_since, row.pending_since)
             sight = await look(work, watch, read_condition(row.condition))
     except TooSlowError as error:
-        values["problem"] = error.message
+        values |= {"problem": error.message, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     except Exception:
         log.exception("an alert rule could not be evaluated", alert_rule_id=str(row.id))
-        values["problem"] = BROKEN
+        values |= {"problem": BROKEN, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     else:
         values |= await _follow(work, row, sight)
     await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))

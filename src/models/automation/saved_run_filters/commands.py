@@ -16,6 +16,7 @@ from models.automation.saved_run_filters.shapes import (
 from models.automation.saved_run_filters.tables import SavedRunFilter, saved_run_filter
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
@@ -36,7 +37,7 @@ async def create_filter(
     await check_filter(work, actor, body.query)
     # Two requests at the same time must not both take the last place.
     place = f"run-filters/{actor.workspace_id}/{owner}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     await work.execute(
         insert(saved_run_filter).values(
             id=filter_id,

@@ -7,6 +7,7 @@ from models.automation.secrets.rules import MAX_SECRETS, is_secret_name, secret_
 from models.automation.secrets.shapes import DeletedSecret, PutSecret, SecretBody
 from models.automation.secrets.tables import workspace_secret
 from models.core.access.rules import Actor
+from runtime.advisory_locks import lock_name
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -25,7 +26,7 @@ async def put_secret(
         )
     # Two requests at the same time must not both take the last place.
     place = f"secrets/{actor.workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
     statement = upsert(workspace_secret).values(
         workspace_id=actor.workspace_id,

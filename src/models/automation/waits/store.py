@@ -23,6 +23,7 @@ from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime import outbox
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.timestamps import wire_timestamp
@@ -151,7 +152,7 @@ async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> 
     Lock order: the run, then the event key, then the wait.
     """
     place = f"event/{workspace_id}/{event_key}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
 
 
 async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Response]:

@@ -24,6 +24,7 @@ from models.data.record_templates.shapes import (
     UpdateRecordTemplate,
 )
 from models.data.record_templates.tables import record_template
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
@@ -186,7 +187,7 @@ async def _unset_default(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
 async def _lock_templates(work: UnitOfWork, database_id: Id) -> None:
     """Lock the templates of a database, new ones included, until the transaction ends."""
     place = f"record-templates/{database_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
 
 
 def _of(workspace_id: Id, database_id: Id) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ from models.messages.webhook_endpoints.shapes import (
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
 from models.messages.workspace_events.queries import head
+from runtime.advisory_locks import lock_name
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -62,7 +63,7 @@ async def create_endpoint(
     """
     # Two requests at the same time must not both take the last place.
     place = f"webhook-endpoints/{actor.workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     count = select(func.count()).where(_endpoint.workspace_id == actor.workspace_id)
     if await work.scalar(count) >= MAX_ENDPOINTS:
         raise ConflictError(f"The workspace has {MAX_ENDPOINTS} endpoints; delete some first.")

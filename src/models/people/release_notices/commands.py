@@ -1,6 +1,6 @@
 """Publishing release notices, and acknowledging them."""
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Principal
@@ -16,6 +16,7 @@ from models.people.release_notices.tables import (
     release_notice,
     release_watermark,
 )
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.ids import new_id, parse_id
@@ -29,7 +30,7 @@ async def publish_release(work: UnitOfWork, principal: Principal, body: PublishR
     Notices are numbered in the order of their commits: no watermark passes one that is not there
     yet.
     """
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(_ORDER, 0))))
+    await lock_name(work, _ORDER)
     values = {
         "id": new_id(),
         "published_by_user_id": principal.user_id,

@@ -20,6 +20,7 @@ from models.sources.connections.shapes import (
     UpdateConnection,
 )
 from models.sources.connections.tables import Connection, connection
+from runtime.advisory_locks import lock_name
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -61,7 +62,7 @@ async def add_connection(
     )
     # Two requests at the same time must not both take the last place.
     place = f"connections/{actor.workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
     made = await work.first(statement.returning(connection), of=Connection)
     count = select(func.count()).where(connection.c.workspace_id == actor.workspace_id)
     if await work.scalar(count) > MAX_CONNECTIONS:

@@ -19,6 +19,7 @@ from models.sources.outbound_limits.shapes import (
     UpdateOutboundLimit,
 )
 from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
+from runtime.advisory_locks import lock_name
 from runtime.callable_urls import canonical_host
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -43,7 +44,7 @@ async def create_limit(
         raise ValidationError.at("perSecond", _NEEDS_ONE)
     # Two requests at the same time must not both take the last one.
     lock = f"outbound-limits/{actor.workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(lock, 0))))
+    await lock_name(work, lock)
     mine = (_place.workspace_id == actor.workspace_id, _LIMITED)
     if await work.scalar(select(func.count()).where(*mine)) >= MOST_LIMITS:
         raise ConflictError(f"The workspace has {MOST_LIMITS} limits; remove some first.")

@@ -83,8 +83,6 @@ async def end(work: UnitOfWork, call: Call) -> None:
 async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float) -> None:
     """Have nobody in a workspace call a host for so long, as an answer has asked."""
     until = _NOW + timedelta(seconds=min(seconds, LONGEST_PAUSE.total_seconds()))
-    over = (_place.workspace_id == workspace_id, ~_LIMITED, _place.paused_until <= _NOW)
-    await work.execute(delete(outbound_place).where(*over, _place.host != host))
     await work.execute(
         upsert(outbound_place)
         .values(
@@ -101,6 +99,18 @@ async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float)
             set_={"paused_until": func.greatest(_place.paused_until, until)},
         )
     )
+    over = (
+        select(_place.id)
+        .where(
+            _place.workspace_id == workspace_id,
+            ~_LIMITED,
+            _place.paused_until <= _NOW,
+            _place.host != host,
+        )
+        # Answers of two hosts at the same time must not wait for each other's place.
+        .with_for_update(skip_locked=True)
+    )
+    await work.execute(delete(outbound_place).where(_place.id.in_(over)))
 
 
 async def _held_places(work: UnitOfWork, call: Call) -> Sequence[OutboundPlace]:

@@ -1,6 +1,6 @@
 """Accepting imports of resources, and what became of them."""
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from models.content.items.commands import check_parent
 from models.content.items.joins import live_item_of
@@ -25,6 +25,7 @@ from models.sources.resource_imports.shapes import (
     SkippedResource,
 )
 from models.sources.resource_imports.tables import imported_resource
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, InProgressError, UpstreamError
 from runtime.families import Family
@@ -138,7 +139,7 @@ async def find_root(
 ) -> ImportedRow | None:
     """The row a resource was imported into before, where the actor may edit that; locked."""
     key = f"import/{actor.workspace_id}/{connection_id}/{external_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+    await lock_name(work, key)
     rows = await work.rows(
         select(imported_resource)
         .join(*live_item_of(imported_resource))

@@ -1,1 +1,1 @@
-"""Pauses as people ask for them: of an automation, a connection, or the whole workspace."""
+"""Pauses as people ask for them: of an automation, or of the whole workspace."""

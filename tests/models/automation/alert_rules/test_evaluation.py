@@ -102,6 +102,11 @@ async def test_a_broken_and_a_slow_rule_hold_up_no_other(
     await evaluated(space)
     assert (await state_of(space, sound.id)).state == "firing"
     assert "too long" in str((await state_of(space, slow.id)).problem)
+    async with space.database.transaction() as work:
+        columns = select(alert_rule.c.due_at, alert_rule.c.checked_at)
+        late = await work.first(columns.where(alert_rule.c.id == slow.id))
+    assert late is not None
+    assert late.due_at - late.checked_at > timedelta(minutes=14), "it leaves time to others"
     assert (await state_of(space, broken.id)).problem == evaluation.BROKEN
     assert await alerts(space) == ["Sound"]
     monkeypatch.undo()

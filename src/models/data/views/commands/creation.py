@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
@@ -15,6 +15,7 @@ from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest
 from models.data.views.shapes import MAX_VIEWS, CreateView, ItemViewConfig, ViewShape
 from models.data.views.tables import view
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -133,7 +134,7 @@ class _TakenKeys:
 async def lock_views(work: UnitOfWork, database_id: Id) -> None:
     """Lock the views of a database, new ones included, until the transaction ends."""
     place = f"views/{database_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    await lock_name(work, place)
 
 
 async def check_relation_field(

@@ -22,6 +22,7 @@ from models.sources.mounts.rows import MountRow
 from models.sources.mounts.rules import MAX_ENTRIES
 from models.sources.mounts.shapes import CreateMount
 from models.sources.mounts.tables import mount
+from runtime.advisory_locks import lock_name
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -53,7 +54,7 @@ async def place_root(
     connection_id = Id(place["connectionId"])
     # Of two requests that mount the same at once, the second finds the mount of the first.
     key = f"mount/{actor.workspace_id}/{connection_id}/{parent}/{resource.external_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+    await lock_name(work, key)
     known = await find_same(work, actor, connection_id, parent, resource.external_id)
     if known is not None:
         return known, False
