@@ -20,7 +20,7 @@ from activities.deliveries.starter import DeliveryStarter
 from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
 from activities.maintenance.failure_grouping import FailureGrouping
-from activities.maintenance.pause_attendance import PauseAttendance
+from activities.maintenance.pause_poller import PausePoller
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.outside_turns import OutsideTurnInterceptor, OutsideTurns
@@ -64,7 +64,7 @@ CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
-_WOKEN = (Dispatcher, DeliveryStarter, PauseAttendance)
+_WOKEN = (Dispatcher, DeliveryStarter, PausePoller)
 """The pollers that, like the relay, look at once when something was committed."""
 
 

@@ -15,7 +15,7 @@ from activities.providers.adapter import (
     ProviderAccess,
     ProviderProblem,
 )
-from activities.providers.surrounding import SurroundingAdapter
+from activities.providers.adapter_wrappers import AdapterWrapper
 from activities.providers.web import Web
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from runtime.clock import utc_now
@@ -26,7 +26,7 @@ from runtime.outbound.errors import OutboundError
 T = TypeVar("T")
 
 
-class AuthorizedAdapter(SurroundingAdapter):
+class AuthorizedAdapter(AdapterWrapper):
     """Another adapter, whose calls are repeated once with a new token when theirs is rejected."""
 
     def __init__(self, adapter: Adapter, tokens: Tokens) -> None:

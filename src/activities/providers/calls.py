@@ -11,8 +11,8 @@ from activities.providers.adapter import (
     ProviderAccess,
     ProviderProblem,
 )
+from activities.providers.adapter_wrappers import NotedAdapter
 from activities.providers.adapters import Adapters
-from activities.providers.surrounding import NotedAdapter
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections.features import require_feature

@@ -4,7 +4,7 @@ from runtime.errors import ConflictError
 
 
 class TooSlowError(ConflictError):
-    """The look at what a rule watches was given up."""
+    """The check of a rule was given up."""
 
     def __init__(self) -> None:
-        super().__init__("It took too long to look. Name an automation, or fewer filters.")
+        super().__init__("The check took too long. Name an automation, or fewer filters.")

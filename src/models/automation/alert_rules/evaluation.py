@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 from sqlalchemy import insert, select, update
 
+from models.automation.alert_rules.checks import CheckContext, check
 from models.automation.alert_rules.commands import disable, end_firing, sees_subject
 from models.automation.alert_rules.conditions import read_condition
 from models.automation.alert_rules.errors import TooSlowError
@@ -14,11 +15,10 @@ from models.automation.alert_rules.rules import (
     AlertChange,
     AlertDisabledReason,
     AlertState,
+    CheckResult,
     Resolution,
-    Sight,
     change_of,
 )
-from models.automation.alert_rules.sight import Watch, look
 from models.automation.alert_rules.tables import (
     AlertFiring,
     AlertRule,
@@ -40,7 +40,7 @@ MOST_AT_ONCE = 20
 """Rules that one transaction evaluates."""
 SECONDS_BETWEEN = 60
 SECONDS_AFTER_PROBLEM = 15 * 60
-"""A rule that was too slow waits longer: the slow rules of one must not delay those of others."""
+"""A rule that was too slow waits longer: one workspace must not delay the rules of others."""
 OVERDUE_SECONDS = 90
 """Rules that no worker has evaluated for so long are evaluated by others."""
 BROKEN = "It could not be evaluated. Save the rule anew."
@@ -82,15 +82,15 @@ async def _evaluate(work: UnitOfWork, row: AlertRule) -> None:
     values: dict[str, Any] = {"checked_at": work.now, "due_at": due_at, "problem": None}
     try:
         async with work.savepoint():
-            watch = Watch(actor, row.watched_since, row.pending_since)
-            sight = await look(work, watch, read_condition(row.condition))
+            context = CheckContext(actor, row.watched_since, row.pending_since)
+            result = await check(work, context, read_condition(row.condition))
     except TooSlowError as error:
         values |= {"problem": error.message, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     except Exception:
         log.exception("an alert rule could not be evaluated", alert_rule_id=str(row.id))
         values |= {"problem": BROKEN, "due_at": work.now_after(SECONDS_AFTER_PROBLEM)}
     else:
-        values |= await _follow(work, row, sight)
+        values |= await _follow(work, row, result)
     await work.execute(update(alert_rule).where(_rule.id == row.id).values(values))
 
 
@@ -108,40 +108,40 @@ async def _saver(work: UnitOfWork, row: AlertRule) -> Actor | AlertDisabledReaso
     return actor
 
 
-async def _follow(work: UnitOfWork, row: AlertRule, sight: Sight) -> Mapping[str, Any]:
-    """Tell the change that a look brings; the columns of the rule that follow from it."""
+async def _follow(work: UnitOfWork, row: AlertRule, result: CheckResult) -> Mapping[str, Any]:
+    """Tell the change that a check brings; the columns of the rule that follow from it."""
     state = AlertState(row.state)
     repeat = None if row.repeat_minutes is None else timedelta(minutes=row.repeat_minutes)
-    change = change_of(state, sight.holds, row.told_at, repeat, work.now)
-    values: dict[str, Any] = {"pending_since": sight.pending_since}
+    change = change_of(state, result.holds, row.told_at, repeat, work.now)
+    values: dict[str, Any] = {"pending_since": result.pending_since}
     match change:
         case None:
             return values
         case AlertChange.FIRED:
-            firing = await _fire(work, row, sight)
-            await log_change(work, row, change, firing, sight.message)
-            await notify_change(work, row, change, firing, change.value, sight.message)
+            firing = await _fire(work, row, result)
+            await log_change(work, row, change, firing, result.message)
+            await notify_change(work, row, change, firing, change.value, result.message)
             values["state"] = AlertState.FIRING.value
         case AlertChange.REPEATED:
             firing = await _open_firing(work, row)
             key = f"{change}/{wire_timestamp(work.now)}"
-            await notify_change(work, row, change, firing, key, sight.message)
+            await notify_change(work, row, change, firing, key, result.message)
         case AlertChange.RESOLVED:
-            await end_firing(work, row, Resolution.OVER, sight.message)
+            await end_firing(work, row, Resolution.OVER, result.message)
             values["state"] = AlertState.OK.value
     return {**values, "told_at": work.now}
 
 
-async def _fire(work: UnitOfWork, row: AlertRule, sight: Sight) -> AlertFiring:
+async def _fire(work: UnitOfWork, row: AlertRule, result: CheckResult) -> AlertFiring:
     firing = await work.first(
         insert(alert_firing)
         .values(
             id=new_id(),
             workspace_id=row.workspace_id,
             alert_rule_id=row.id,
-            message=sight.message,
-            value=sight.value,
-            run_id=sight.run_id,
+            message=result.message,
+            value=result.value,
+            run_id=result.run_id,
             fired_at=work.now,
         )
         .returning(alert_firing),

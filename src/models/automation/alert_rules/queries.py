@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Select, and_, func, or_, select
 
+from models.automation.alert_rules.checks import CheckContext, check
 from models.automation.alert_rules.conditions import AlertKind, read_condition
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState
 from models.automation.alert_rules.shapes import (
@@ -14,7 +15,6 @@ from models.automation.alert_rules.shapes import (
     AlertRuleShape,
     AlertTest,
 )
-from models.automation.alert_rules.sight import Watch, look
 from models.automation.alert_rules.tables import (
     AlertFiring,
     AlertRule,
@@ -85,9 +85,9 @@ async def list_firings(
 async def test_rule(work: UnitOfWork, actor: Actor, rule_id: Id) -> AlertTest:
     """The condition of a rule as the actor sees it now; nobody is told. Raises NotFoundError."""
     row = await load(work, actor, rule_id)
-    watch = Watch(actor, row.watched_since, row.pending_since)
-    sight = await look(work, watch, read_condition(row.condition))
-    return AlertTest.model_validate(sight)
+    context = CheckContext(actor, row.watched_since, row.pending_since)
+    result = await check(work, context, read_condition(row.condition))
+    return AlertTest.model_validate(result)
 
 
 async def load(work: UnitOfWork, actor: Actor, rule_id: Id, *, lock: bool = False) -> AlertRule:

@@ -50,8 +50,8 @@ TRANSITIONS: Mapping[AlertChange, tuple[AlertState, AlertState]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """The outcome of a look at what a rule watches; `run_id` is the run that shows it best."""
+class CheckResult:
+    """The result of a check of a rule; `run_id` is the run that shows it best."""
 
     holds: bool
     message: str
@@ -68,7 +68,7 @@ def change_of(
     repeat: timedelta | None,
     now: datetime,
 ) -> AlertChange | None:
-    """The change that a look brings; None where nothing is to be told."""
+    """The change that a check brings; None where nothing is to be told."""
     if state is AlertState.OK:
         return AlertChange.FIRED if holds else None
     if not holds:

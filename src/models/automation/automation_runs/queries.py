@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.first_nodes import queued_nodes
-from models.automation.automation_runs.rests import waits_for_pauses
+from models.automation.automation_runs.pause_metadata import waits_for_pauses
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from models.automation.alert_rules import commands, evaluation, queries, sight
+from models.automation.alert_rules import checks, commands, evaluation, queries
 from models.automation.alert_rules.conditions import QueueAgeCondition
 from models.automation.alert_rules.purge import purge_firings
 from models.automation.alert_rules.shapes import UpdateAlertRule
@@ -93,9 +93,9 @@ async def test_a_broken_and_a_slow_rule_hold_up_no_other(
     async def sleep(work: Any, *_: Any) -> Any:
         await work.execute(text("SELECT pg_sleep(60)"))
 
-    monkeypatch.setattr(sight, "LONGEST", "100ms")
-    by_kind = {**sight._LOOKS, QueueAgeCondition: sleep}
-    monkeypatch.setattr(sight, "_LOOKS", by_kind)
+    monkeypatch.setattr(checks, "LONGEST", "100ms")
+    by_kind = {**checks._CHECKS, QueueAgeCondition: sleep}
+    monkeypatch.setattr(checks, "_CHECKS", by_kind)
     async with space.database.transaction() as work:
         this = alert_rule.c.id == broken.id
         await work.execute(update(alert_rule).where(this).values(condition={"kind": "weather"}))

@@ -53,10 +53,9 @@ async def place_root(
     parent = None if place["parentItemId"] is None else Id(place["parentItemId"])
     connection_id = Id(place["connectionId"])
     # Of two requests that mount the same at once, the second finds the mount of the first.
-    key = f"mount/{actor.workspace_id}/{connection_id}/{parent}/{resource.external_id}"
-    await lock_name(work, key)
-    known = await find_same(work, actor, connection_id, parent, resource.external_id)
-    if known is not None:
+    same = (connection_id, parent, resource.external_id)
+    await lock_name(work, "/".join(map(str, ("mount", actor.workspace_id, *same))))
+    if (known := await find_same(work, actor, *same)) is not None:
         return known, False
     body = CreateMount.model_construct(
         resource=resource, connection_id=connection_id, recursive=place["recursive"]

@@ -1,4 +1,4 @@
-"""Adapters around another one: something happens before, after or instead of each of its calls."""
+"""Wrappers of an adapter: each of its calls passes through one method."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -38,7 +38,7 @@ _SAYS_NOTHING = frozenset(
 """Problems of one question: the connection itself works."""
 
 
-class SurroundingAdapter(Adapter):
+class AdapterWrapper(Adapter):
     """Another adapter, each call of which is made by `_asked`."""
 
     def __init__(self, adapter: Adapter) -> None:
@@ -92,7 +92,7 @@ class SurroundingAdapter(Adapter):
         return await self._asked(access, lambda fresh: self._adapter.form(fresh, resource))
 
 
-class NotedAdapter(SurroundingAdapter):
+class NotedAdapter(AdapterWrapper):
     """Another adapter, whose calls are noted as the health of their connections."""
 
     def __init__(self, adapter: Adapter, database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Runs that rest under a pause, and what they say of it."""
+"""Metadata of runs that rest under a pause: `waitingFor`."""
 
 from collections.abc import Mapping, Sequence
 

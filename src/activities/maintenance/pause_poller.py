@@ -1,4 +1,4 @@
-"""The attendance of pauses (ADR 0097) and circuit breakers (ADR 0098), whose time has come.
+"""Poller of pauses (ADR 0097) and circuit breakers (ADR 0098) that are due.
 
 Any number may run: each turn takes a pause and a breaker that no other has taken.
 """
@@ -11,8 +11,8 @@ from models.core.pauses.release import attend
 from runtime.database import Database
 
 
-class PauseAttendance(Poller):
-    """Attends to pauses and circuit breakers until it is stopped."""
+class PausePoller(Poller):
+    """Moves pauses and circuit breakers on until it is stopped."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
