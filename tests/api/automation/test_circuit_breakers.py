@@ -51,8 +51,15 @@ async def after_its_time(space: Space, made: Json) -> None:
     async with space.database.transaction() as work:
         due = update(circuit_breaker).where(this, circuit_breaker.c.due_at.is_not(None))
         await work.execute(due.values(due_at=func.to_timestamp(0)))
-    async with space.database.transaction() as work:
-        await advance(work)
+    await advanced(space)
+
+
+async def advanced(space: Space) -> None:
+    """Move on whatever is due."""
+    more = True
+    while more:
+        async with space.database.transaction() as work:
+            more = await advance(work)
 
 
 async def opened(client: Client, space: Space) -> Json:
@@ -154,9 +161,11 @@ async def test_a_half_open_breaker_without_runs_takes_the_next_one(
     made = await opened(client, space)
     await after_its_time(space, made)
     assert "trialRunId" not in await breaker(client, made)
+    await advanced(space)
+    assert "trialRunId" not in await breaker(client, made)
     late = await run(client, made)
-    await after_its_time(space, made)
-    assert (await breaker(client, made))["trialRunId"] == late
+    await advanced(space)
+    assert (await breaker(client, made))["trialRunId"] == late, "it need not wait for its time"
 
 
 async def test_a_resume_and_a_removal_close_it(client: Client, space: Space) -> None:

@@ -14,8 +14,12 @@ from models.core.pauses.release import release_oldest
 from models.core.pauses.rules import PauseCause
 from runtime.database import UnitOfWork
 
-LOOK_SECONDS = 1.0
-"""Seconds until a half-open breaker without a run looks again for one."""
+LOOK_SECONDS = 300.0
+"""Seconds until a half-open breaker without a run looks again for one.
+
+A trigger of what rests makes it due at once; only a run that comes in at the moment of the look is
+left to the next one. So breakers of automations that nobody starts cost next to nothing.
+"""
 
 _breaker = circuit_breaker.c
 

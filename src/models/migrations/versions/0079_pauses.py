@@ -32,6 +32,21 @@ CREATE TRIGGER note_run_for_breaker AFTER UPDATE OF status ON automation_run
     EXECUTE FUNCTION note_run_for_breaker();
 """
 
+AWAITED = """
+CREATE FUNCTION wake_breaker() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE circuit_breaker SET due_at = now() FROM pause
+        WHERE pause.id = NEW.pause_id AND pause.cause = 'circuit_breaker'
+            AND circuit_breaker.automation_id = pause.subject_id
+            AND circuit_breaker.state = 'half_open' AND circuit_breaker.trial_run_id IS NULL
+            AND circuit_breaker.due_at > now();
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER wake_breaker AFTER INSERT OR UPDATE OF pause_id ON resting_intent
+    FOR EACH ROW EXECUTE FUNCTION wake_breaker();
+"""
+
 
 def upgrade() -> None:
     op.create_table(
@@ -60,6 +75,7 @@ def upgrade() -> None:
     _create_resting_intent()
     _create_circuit_breaker()
     op.execute(NOTED)
+    op.execute(AWAITED)
 
 
 def _create_resting_intent() -> None:
@@ -123,6 +139,7 @@ def downgrade() -> None:
         "DROP TRIGGER note_run_for_breaker ON automation_run;"
         " DROP FUNCTION note_run_for_breaker()"
     )
+    op.execute("DROP TRIGGER wake_breaker ON resting_intent; DROP FUNCTION wake_breaker()")
     op.drop_table("circuit_breaker")
     # What rests starts after the way back: nothing that was accepted is lost.
     op.execute(
