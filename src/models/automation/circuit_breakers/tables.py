@@ -14,8 +14,8 @@ class CircuitBreaker(SQLModel, table=True):
     """The circuit breaker of an automation; `failures` in a row open it for `pause_seconds`.
 
     A trigger of the runs forgets `failed_in_a_row` when one succeeds, and writes `trial_status`
-    when the run that tries the automation again has ended. A trigger of what rests makes a half-open
-    one due that has no run. At `due_at` a worker moves it on.
+    when the run that tries the automation again has ended. A trigger of what rests makes one due
+    that is half-open and has no run. At `due_at` a worker moves it on.
     """
 
     __tablename__ = "circuit_breaker"
