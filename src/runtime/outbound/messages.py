@@ -72,7 +72,8 @@ class OutboundResponse:
         if value is None:
             return None
         if value.isascii() and value.isdigit():
-            return float(value)
+            # A number that no clock reaches says nothing: it must not hold back a whole workspace.
+            return seconds if math.isfinite(seconds := float(value)) else None
         try:
             moment = parsedate_to_datetime(value)
         except (ValueError, OverflowError):
