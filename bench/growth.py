@@ -42,7 +42,7 @@ async def growth(platform: Platform, client: Client) -> list[Figure]:
         await settle(platform)
         say(f"  {size:,} rows of each table, after {time.monotonic() - started:.0f} s")
         for name, ask in questions.items():
-            times[name][size] = await _timed(ask)
+            times[name][size] = await timed(ask)
     _print_exponents(times)
     figures = [_figure(name, seconds) for name, seconds in times.items()]
     return [*figures, await _deletion(platform, client, past)]
@@ -107,7 +107,7 @@ def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Map
     }
 
 
-async def _timed(ask: Ask) -> list[float]:
+async def timed(ask: Ask) -> list[float]:
     """Seconds of each request."""
     times = []
     for number in range(ASKED):

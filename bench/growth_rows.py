@@ -14,11 +14,14 @@ _AGE = "make_interval(secs => random() * 86400 * %(days)s::int)"
 _RUNS = f"""
 WITH made AS (
 INSERT INTO automation_run (id, workspace_id, automation_id, automation_version_id, graph_checksum,
-    status, source, trigger_payload, options, output, created_at, started_at, completed_at)
+    status, source, trigger_payload, options, output, attributes, created_at, started_at,
+    completed_at)
 SELECT uuidv7(-age), workspace_id, automation_id, automation_version_id, graph_checksum,
     CASE WHEN n %% 1009 = 0 THEN 'failed' WHEN n %% 4999 = 0 THEN 'timed_out' ELSE 'succeeded' END,
     CASE WHEN n %% 2003 = 0 THEN 'schedule' ELSE 'manual' END,
-    trigger_payload, options, output, now() - age, now() - age, now() - age
+    trigger_payload, options, output, CASE WHEN n %% 2 = 0 THEN
+        jsonb_build_object('orderNumber', 'N-' || n, 'region', 'north') END,
+    now() - age, now() - age, now() - age
 FROM automation_run run,
     (SELECT n, {_AGE} AS age FROM generate_series(%(first)s::int, %(last)s::int) n OFFSET 0) old
 WHERE run.id = %(run_id)s
@@ -27,9 +30,12 @@ INSERT INTO ended_run (run_id, workspace_id) SELECT id, workspace_id FROM made
 """  # noqa: S608
 _NODES = """
 INSERT INTO node_run (run_id, node_id, scope_key, workspace_id, node_kind, status, attempt, output,
-    started_at, completed_at)
-SELECT run.id, one.node_id, one.scope_key, one.workspace_id, one.node_kind, one.status, one.attempt,
-    one.output, run.started_at, run.completed_at
+    error_code, started_at, completed_at)
+SELECT run.id, one.node_id, one.scope_key, one.workspace_id, one.node_kind,
+    CASE WHEN run.status = 'failed' AND one.node_id = 'c' THEN 'failed' ELSE one.status END,
+    one.attempt, one.output,
+    CASE WHEN run.status = 'failed' AND one.node_id = 'c' THEN 'expression_failed' END,
+    run.started_at, run.completed_at
 FROM automation_run run, node_run one
 WHERE one.run_id = %(run_id)s
     AND NOT EXISTS (SELECT FROM node_run old WHERE old.run_id = run.id)

@@ -27,6 +27,7 @@ from bench.growth import growth
 from bench.imports import import_rates, large_imports, neighbours
 from bench.integrations import browse_rate, import_of_files, mount_growth
 from bench.loops import loop_rates, node_costs
+from bench.many import many
 from bench.pipeline import pipeline_times
 from bench.platform import Platform
 from bench.queries import query_rates
@@ -214,6 +215,10 @@ async def _growth(m: Measuring) -> list[Figure]:
     return await growth(m.platform, m.client)
 
 
+async def _many(m: Measuring) -> list[Figure]:
+    return await many(m.platform, m.rounds, 50 * m.count, m.scratch / "state")
+
+
 async def _scale(m: Measuring) -> list[Figure]:
     return await scale(m.platform, m.rounds, m.count, m.scratch / "state")
 
@@ -260,6 +265,7 @@ PARTS: Mapping[str, Part] = {
     "restarts": Part("how soon the API answers again after a kill", _restarts),
     "console": Part("pages of the console with a million rows", _console),
     "growth": Part("lists and counters with a million rows; how fast the old is removed", _growth),
+    "many": Part("many runs retried, searched and counted together", _many),
     "scale": Part("runs with several workers and API processes", _scale),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }

@@ -11,9 +11,10 @@ import psutil
 import psycopg
 
 _STATEMENT = re.compile(
-    rb"\[(\d+)\] LOG:  duration: [\d.]+ ms  (?:execute [^:\n]*|statement): (\w+)"
+    rb"\[(\d+)\] LOG:  duration: [\d.]+ ms  (?:execute [^:\n]*|statement): "
+    rb"(\w+)([^\n]*(?:\n\t[^\n]*)*)"
 )
-"""A backend's process id, and the first word of a statement that it executed."""
+"""A backend's process id, and the first word and the rest of a statement that it executed."""
 
 
 @dataclass(slots=True)
@@ -60,6 +61,8 @@ class Counts:
 
     statements: int = 0
     transactions: int = 0
+    log: bytes = b""
+    """What the server wrote meanwhile."""
 
 
 @contextmanager
@@ -77,12 +80,26 @@ def counted_statements(superuser: str, log: Path) -> Iterator[Counts]:
             connection.execute("SELECT pg_reload_conf()")
     with log.open("rb") as lines:
         lines.seek(start)
-        _count(lines.read(), counts)
+        counts.log = lines.read()
+    _count(counts)
 
 
-def _count(text: bytes, counts: Counts) -> None:
+def statements_touching(counts: Counts, table: str) -> int:
+    """Statements of the transactions in which one names that table."""
+    open_ones: dict[bytes, list[bytes]] = {}
+    total = 0
+    for backend, word, rest in _STATEMENT.findall(counts.log):
+        own = open_ones.setdefault(backend, [])
+        own.append(rest)
+        if word in {b"COMMIT", b"ROLLBACK"}:
+            statements = open_ones.pop(backend)
+            total += len(statements) if any(table.encode() in one for one in statements) else 0
+    return total
+
+
+def _count(counts: Counts) -> None:
     begun: set[bytes] = set()
-    for backend, word in _STATEMENT.findall(text):
+    for backend, word, _ in _STATEMENT.findall(counts.log):
         counts.statements += 1
         if word == b"BEGIN":
             begun.add(backend)
