@@ -1,41 +1,37 @@
-"""A poller that looks for rows to act on: at once when it is woken, and every second besides."""
+"""Pollers act on rows that are due; one look a second asks for all of them what is."""
 
 import asyncio
 import contextlib
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
 
 import psycopg
 import structlog
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import DBAPIError, PendingRollbackError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from typing_extensions import override
+
+from runtime.database import Database
+from runtime.prepared_statement import PreparedStatement
 
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
-"""Seconds between two turns without a notification: for lost ones, and for what time brings."""
+"""Seconds between two looks without a notification: for lost ones, and for what time brings."""
+SPACING_SECONDS = 0.03
+"""Seconds at least between two looks. A busy platform notifies more often than it has triggers."""
 
 
-class Poller(ABC):
-    """Takes turns until it is stopped; `wake` lets it take the next one at once."""
-
-    def __init__(self) -> None:
-        self._wake = asyncio.Event()
-
-    def wake(self) -> None:
-        """Look for new rows now."""
-        self._wake.set()
-
-    @abstractmethod
-    async def turn(self) -> bool:
-        """Act on some rows. False when there were none."""
+class _Loop(ABC):
+    """Turns for ever; an unreachable database only delays them."""
 
     async def run(self) -> None:
-        """Take turns for ever; an unreachable database only delays them."""
         while True:
-            self._wake.clear()
             try:
-                if await self.turn():
-                    continue
+                await self.step()
             except (psycopg.Error, DBAPIError, PoolTimeoutError, PendingRollbackError):
                 log.warning(
                     "the database could not be asked", by=type(self).__name__, exc_info=True
@@ -44,11 +40,76 @@ class Poller(ABC):
             except Exception:
                 log.exception("a turn failed", by=type(self).__name__)
                 await asyncio.sleep(POLL_SECONDS)
-            else:
-                await self._wait()
 
-    async def _wait(self) -> None:
+    @abstractmethod
+    async def step(self) -> None:
+        """Wait for something to do, and do it."""
+
+
+class Poller(_Loop):
+    """Takes turns from the moment it is woken until one finds nothing."""
+
+    due: ClassVar[ColumnElement[bool]]
+    """True in PostgreSQL while a turn may find something, and cheap to ask."""
+    prompt: ClassVar[bool] = True
+    """Look after each notification, not only once a second."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look for rows now."""
+        self._wake.set()
+
+    @abstractmethod
+    async def turn(self) -> bool:
+        """Act on some rows. False when there were none."""
+
+    @override
+    async def step(self) -> None:
+        await self._wake.wait()
+        self._wake.clear()
+        while await self.turn():
+            pass
+
+
+class DueLook(_Loop):
+    """Wakes the pollers that have something to do, by one statement for all of them."""
+
+    def __init__(self, database: Database, pollers: Sequence[Poller]) -> None:
+        self._database = database
+        self._pollers = pollers
+        self._prompt = [poller for poller in pollers if poller.prompt]
+        self._statements = {
+            notified: PreparedStatement(
+                select(*(one.due.label(f"due_{n}") for n, one in enumerate(self._asked(notified))))
+            )
+            for notified in (False, True)
+        }
+        self._notified = asyncio.Event()
+        self._timed_look = 0.0
+
+    def wake(self) -> None:
+        """Look now, for pollers that are prompt."""
+        self._notified.set()
+
+    @override
+    async def step(self) -> None:
         # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
-                await self._wake.wait()
+            async with asyncio.timeout(max(0, self._timed_look - time.monotonic())):
+                await self._notified.wait()
+        notified = time.monotonic() < self._timed_look
+        if not notified:
+            self._timed_look = time.monotonic() + POLL_SECONDS
+        self._notified.clear()
+        async with self._database.statement() as single:
+            (row,) = await self._statements[notified].rows(single, {})
+        for poller, due in zip(self._asked(notified), row, strict=True):
+            if due:
+                poller.wake()
+        await asyncio.sleep(SPACING_SECONDS)
+
+    def _asked(self, notified: bool) -> Sequence[Poller]:
+        return self._prompt if notified else self._pollers

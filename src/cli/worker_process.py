@@ -25,6 +25,7 @@ from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.outside_turns import OutsideTurnInterceptor, OutsideTurns
 from activities.parts import Parts
+from activities.poller import DueLook
 from activities.schedules.schedules import Schedules
 from activities.slot_shares import SlotShareInterceptor
 from activities.suspects import SuspectInterceptor, Suspects
@@ -64,8 +65,7 @@ CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
-_WOKEN = (Dispatcher, DeliveryStarter, PausePoller)
-"""The pollers that, like the relay, look at once when something was committed."""
+_POLLERS = (Dispatcher, DeliveryStarter, PausePoller, WebhookFanOut, FailureGrouping)
 
 
 @asynccontextmanager
@@ -85,12 +85,13 @@ async def running_workers(
         parts.starts,
         replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
-    services = (relay, *(kind(parts.database) for kind in _WOKEN))
-    loops = (*services, WebhookFanOut(parts.database), FailureGrouping(parts.database))
+    pollers = [kind(parts.database) for kind in _POLLERS]
+    look = DueLook(parts.database, pollers)
+    loops = (relay, look, *pollers)
 
     def wake() -> None:
-        for service in services:
-            service.wake()
+        relay.wake()
+        look.wake()
 
     parts.database.notify_workers = wake
     notifier = _notifier(parts, database_url)

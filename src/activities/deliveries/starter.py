@@ -6,16 +6,13 @@ Any number may run: each turn serves a workspace alone, and leaves the ones anot
 from typing_extensions import override
 
 from activities.poller import Poller
-from models.messages.deliveries.starts import start_deliveries, workspaces_to_start
-from runtime.database import Database
+from models.messages.deliveries.starts import STARTS_DUE, start_deliveries, workspaces_to_start
 
 
 class DeliveryStarter(Poller):
     """Starts deliveries until it is stopped."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
+    due = STARTS_DUE
 
     @override
     async def turn(self) -> bool:

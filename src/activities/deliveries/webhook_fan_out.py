@@ -7,20 +7,19 @@ from typing_extensions import override
 
 from activities.poller import Poller
 from models.messages.webhook_endpoints.fan_out import (
+    ENDPOINTS_BEHIND,
     FIRST_WORKSPACE,
     MOST_WORKSPACES,
     make_deliveries,
     workspaces_behind,
 )
-from runtime.database import Database
 
 
 class WebhookFanOut(Poller):
     """Makes deliveries until it is stopped."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
+    due = ENDPOINTS_BEHIND
+    prompt = False
 
     @override
     async def turn(self) -> bool:

@@ -6,16 +6,14 @@ Any number may run: each turn takes notes that no other has taken.
 from typing_extensions import override
 
 from activities.poller import Poller
-from models.automation.incidents.grouping import group_failures
-from runtime.database import Database
+from models.automation.incidents.grouping import FAILURES_DUE, group_failures
 
 
 class FailureGrouping(Poller):
     """Groups failed runs until it is stopped."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
+    due = FAILURES_DUE
+    prompt = False
 
     @override
     async def turn(self) -> bool:

@@ -3,20 +3,18 @@
 Any number may run: each turn takes a pause and a breaker that no other has taken.
 """
 
+from sqlalchemy import or_
 from typing_extensions import override
 
 from activities.poller import Poller
-from models.automation.circuit_breakers.trials import advance
-from models.core.pauses.release import attend
-from runtime.database import Database
+from models.automation.circuit_breakers.trials import BREAKER_DUE, advance
+from models.core.pauses.release import PAUSE_DUE, attend
 
 
 class PausePoller(Poller):
     """Moves pauses and circuit breakers on until it is stopped."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
+    due = or_(PAUSE_DUE, BREAKER_DUE)
 
     @override
     async def turn(self) -> bool:

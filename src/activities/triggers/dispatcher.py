@@ -6,12 +6,21 @@ one that dies in between leaves them as they were. Workspaces take turns.
 
 import time
 
+from sqlalchemy import or_
 from typing_extensions import override
 
 from activities.poller import POLL_SECONDS, Poller
 from models.automation.triggers.date_polls import poll_dates
 from models.automation.triggers.debounce import start_debounced_runs
-from models.automation.triggers.dispatch import FIRST_WORKSPACE, Due, dispatch, what_is_due
+from models.automation.triggers.dispatch import (
+    CHANGES_DUE,
+    DATES_DUE,
+    EVENTS_DUE,
+    FIRST_WORKSPACE,
+    Due,
+    dispatch,
+    what_is_due,
+)
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -19,16 +28,16 @@ from runtime.fault_injection import FaultPoint, inject_fault
 class Dispatcher(Poller):
     """Dispatches until it is stopped."""
 
+    due = or_(EVENTS_DUE, CHANGES_DUE, DATES_DUE)
+
     def __init__(self, database: Database) -> None:
-        super().__init__()
-        self._database = database
+        super().__init__(database)
         self._after = FIRST_WORKSPACE
         self._next_ask = 0.0
 
     @override
     async def turn(self) -> bool:
         """Answer some events, and once a second what time brings; False when there was nothing."""
-        # Most wake-ups are for the outbox alone, and most seconds bring nothing.
         async with self._database.statement() as single:
             due = await what_is_due(single)
         busy = await self._dispatch(due)

@@ -5,7 +5,7 @@ Each turn is one transaction about one breaker that no other worker holds.
 
 from datetime import timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import exists, func, select, update
 
 from models.automation.circuit_breakers.commands import close, move, open_again
 from models.automation.circuit_breakers.rules import BreakerState, after_trial
@@ -22,6 +22,7 @@ left to the next one. So breakers of automations that nobody starts cost next to
 """
 
 _breaker = circuit_breaker.c
+BREAKER_DUE = exists().where(_breaker.due_at <= func.now())
 
 
 async def advance(work: UnitOfWork) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Uuid, any_, delete, func, literal, select, tuple_, update
+from sqlalchemy import ARRAY, Uuid, any_, delete, exists, func, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.joins import RUN, failed_node_of
@@ -35,6 +35,7 @@ from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.ids import new_id
 
 MOST_AT_ONCE = 500
+FAILURES_DUE = exists(select(ungrouped_failure.c.run_id))
 
 
 class _FailureRow(Protocol):

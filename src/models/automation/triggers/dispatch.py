@@ -79,12 +79,11 @@ _CLAIM = PreparedStatement(
     .with_for_update(skip_locked=True),
     TriggerEvent,
 )
+EVENTS_DUE = exists().where(trigger_event.c.due_at <= func.now())
+CHANGES_DUE = exists().where(debounced_change.c.due_at <= func.now())
+DATES_DUE = exists().where(automation_subscription.c.next_poll_at <= func.now())
 _DUE = PreparedStatement(
-    select(
-        exists().where(trigger_event.c.due_at <= func.now()).label("events"),
-        exists().where(debounced_change.c.due_at <= func.now()).label("changes"),
-        exists().where(automation_subscription.c.next_poll_at <= func.now()).label("dates"),
-    ),
+    select(EVENTS_DUE.label("events"), CHANGES_DUE.label("changes"), DATES_DUE.label("dates")),
     Due,
 )
 _IDS = bindparam("ids", type_=ARRAY(BigInteger))

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Select,
     delete,
     exists,
+    func,
     insert,
     literal,
     select,
@@ -35,6 +36,8 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.outbox import MOST_WAITING_STARTS, outbox, waiting_starts
+
+PAUSE_DUE = exists().where(pause.c.due_at <= func.now())
 
 _resting = resting_intent.c
 

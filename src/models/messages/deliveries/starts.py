@@ -18,6 +18,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    exists,
     func,
     literal,
     or_,
@@ -50,6 +51,7 @@ WORKSPACE_ROOM = 32
 MOST_EXPIRED = 500
 """Deliveries that one call ends because their time is over."""
 MOST_WORKSPACES = 1_000
+STARTS_DUE = exists(select(delivery.c.id).where(WAITING))
 
 _one, _line = delivery.c, delivery_line.c
 _NOW: ColumnElement[Any] = bindparam("now", type_=DateTime(timezone=True))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
 
-from sqlalchemy import Uuid, bindparam, func, select, update
+from sqlalchemy import Uuid, bindparam, exists, func, select, update
 
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, end_unsent
@@ -36,13 +36,14 @@ FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
 
+_lies_behind = _endpoint.enabled & has_grown(_endpoint.workspace_id, _endpoint.log_position)
+ENDPOINTS_BEHIND = exists(select(_endpoint.id).where(_lies_behind))
 _BEHIND = PreparedStatement(
     select(_endpoint.workspace_id)
     .distinct()
     .where(
-        _endpoint.enabled,
+        _lies_behind,
         _endpoint.workspace_id > bindparam("after", type_=Uuid),
-        has_grown(_endpoint.workspace_id, _endpoint.log_position),
     )
     .order_by(_endpoint.workspace_id)
     .limit(MOST_WORKSPACES)
