@@ -1,4 +1,4 @@
-"""Pollers act on rows that are due; one look a second asks for all of them what is."""
+"""Loops of a worker, and pollers: one look a second asks for all of them what is due."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ SPACING_SECONDS = 0.03
 """Seconds at least between two looks. A busy platform notifies more often than it has triggers."""
 
 
-class _Loop(ABC):
+class Loop(ABC):
     """Turns for ever; an unreachable database only delays them."""
 
     async def run(self) -> None:
@@ -38,6 +38,7 @@ class _Loop(ABC):
                 )
                 await asyncio.sleep(POLL_SECONDS)
             except Exception:
+                # Such as a MemoryError, which may meet any task of a worker at its limit.
                 log.exception("a turn failed", by=type(self).__name__)
                 await asyncio.sleep(POLL_SECONDS)
 
@@ -46,7 +47,7 @@ class _Loop(ABC):
         """Wait for something to do, and do it."""
 
 
-class Poller(_Loop):
+class Poller(Loop):
     """Takes turns from the moment it is woken until one finds nothing."""
 
     due: ClassVar[ColumnElement[bool]]
@@ -74,7 +75,7 @@ class Poller(_Loop):
             pass
 
 
-class DueLook(_Loop):
+class DueLook(Loop):
     """Wakes the pollers that have something to do, by one statement for all of them."""
 
     def __init__(self, database: Database, pollers: Sequence[Poller]) -> None:

@@ -28,10 +28,12 @@ from datetime import timedelta
 import psycopg
 import structlog
 from temporalio.service import RPCError
+from typing_extensions import override
 
 from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.deliveries import Delivery
 from activities.outbox.run_starts import RunStarts
+from activities.poller import POLL_SECONDS, Loop
 from models.core.work_bounds import RUNNING
 from runtime.database import Database
 from runtime.families import Family
@@ -45,15 +47,13 @@ STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
-POLL_SECONDS = 1.0
-"""The fallback when a notification was lost, and when a delivery is tried again."""
 DELETION_SECONDS = 0.05
 """A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
 
-class Relay:
+class Relay(Loop):
     """Delivers until stopped; `wake` makes it look at once."""
 
     def __init__(
@@ -79,20 +79,9 @@ class Relay:
         """Look for new rows now."""
         self._wake.set()
 
-    async def run(self) -> None:
-        """Claim and deliver for ever; an unreachable database or Temporal only delays delivery."""
-        while True:
-            try:
-                await self._turn()
-            except psycopg.Error:
-                log.warning("the outbox could not be read", exc_info=True)
-                await asyncio.sleep(POLL_SECONDS)
-            except Exception:
-                # Such as a MemoryError, which may meet any task of a worker at its limit.
-                log.exception("the relay failed")
-                await asyncio.sleep(POLL_SECONDS)
-
-    async def _turn(self) -> None:
+    @override
+    async def step(self) -> None:
+        """Claim rows, begin their deliveries, and wait for more."""
         self._wake.clear()
         room = self._limits.rows - len(self._under_way)
         claimed = await self._claim(room)

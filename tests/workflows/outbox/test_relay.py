@@ -350,7 +350,7 @@ async def test_a_run_that_never_begins_holds_up_nobody(
 async def test_no_trouble_ends_a_relay(
     quiet: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
-    monkeypatch.setattr("activities.outbox.relay.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("activities.poller.POLL_SECONDS", 0.01)
     (delivered,) = await intend(quiet, new_id(), Intent.CANCEL, 1)
     taken: list[uuid.UUID] = []
     troubles = iter([trouble])

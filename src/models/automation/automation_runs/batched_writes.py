@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
     FromClause,
     Select,
     Text,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    literal,
     or_,
     select,
     true,
@@ -28,18 +26,16 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs.execution import succeeding
+from models.automation.automation_runs.gate import OPEN_RUN
 from models.automation.automation_runs.node_writes import Completion, NodeKey
-from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus
+from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.prepared_statement import PreparedStatement
 from runtime.work import Work
 
 _RUN_ID = bindparam("run_id", type_=automation_run.c.id.type)
-_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(
-    automation_run.c.id == _RUN_ID,
-    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
-)
+_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(OPEN_RUN)
 _FIELDS = (
     "node_id", "scope_key", "node_kind", "status", "attempt", "outcome", "case_key",
     "input", "output", "started_at", "completed_at",

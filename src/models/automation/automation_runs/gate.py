@@ -42,6 +42,11 @@ class NodeRow:
         return max(0.0, (self.due_at - now).total_seconds())
 
 
+OPEN_RUN: ColumnElement[bool] = and_(
+    automation_run.c.id == bindparam("run_id"),
+    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+)
+"""The run of the parameter `run_id` is open: the gate, for statements that hold its row shared."""
 _OWN = and_(
     node_run.c.run_id == automation_run.c.id,
     node_run.c.node_id == bindparam("node_id"),
@@ -58,10 +63,7 @@ _GATE = (
         node_run.c.due_at,
     )
     .select_from(automation_run.outerjoin(node_run, _OWN))
-    .where(
-        automation_run.c.id == bindparam("run_id"),
-        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
-    )
+    .where(OPEN_RUN)
 )
 _SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
 _EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))

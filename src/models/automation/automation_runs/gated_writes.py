@@ -7,26 +7,20 @@ The caller then passes the gate in a transaction to find out which.
 from sqlalchemy import ARRAY, Text, bindparam, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automation_runs.gate import OPEN_RUN
 from models.automation.automation_runs.node_writes import Completion, NodeKey, identity, running
-from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE
+from models.automation.automation_runs.rules import OPEN_NODE
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import JsonObject
 from runtime.prepared_statement import PreparedStatement
 from runtime.work import Work
-
-_RUN_ID = bindparam("run_id", type_=node_run.c.run_id.type)
-_OPEN_RUN = (
-    automation_run.c.id == _RUN_ID,
-    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
-)
-"""The gate of `gate.pass_gate`, for statements that hold the run's row shared while they write."""
 
 
 def _inserted(*names: str) -> PreparedStatement:
     """A new node run with these columns, if its run is open and it has none."""
     own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
     values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
-    behind_gate = values.where(*_OPEN_RUN).with_for_update(read=True, of=automation_run)
+    behind_gate = values.where(OPEN_RUN).with_for_update(read=True, of=automation_run)
     return PreparedStatement(
         upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
     )
@@ -35,7 +29,7 @@ def _inserted(*names: str) -> PreparedStatement:
 _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
 _COMPLETE = _inserted(*_ENDED, "input", "started_at")
 _START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
-_GATE = select(automation_run.c.id).where(*_OPEN_RUN).with_for_update(read=True).cte("gate")
+_GATE = select(automation_run.c.id).where(OPEN_RUN).with_for_update(read=True).cte("gate")
 _COMPLETE_STARTED = PreparedStatement(
     update(node_run)
     .where(

@@ -18,7 +18,8 @@ from sqlalchemy import (
     select,
 )
 
-from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus, RunSource, is_test
+from models.automation.automation_runs.gate import OPEN_RUN
+from models.automation.automation_runs.rules import NodeStatus, RunSource, is_test
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
@@ -138,12 +139,7 @@ def read_header(row: Sequence[Any]) -> RunHeader:
     return RunHeader(*tuple(row))
 
 
-_HEADER = PreparedStatement(
-    select(*header_columns()).where(
-        automation_run.c.id == bindparam("run_id"),
-        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
-    )
-)
+_HEADER = PreparedStatement(select(*header_columns()).where(OPEN_RUN))
 
 _RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
 _SCOPES = bindparam("scopes", type_=ARRAY(Text))
