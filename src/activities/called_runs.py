@@ -42,19 +42,20 @@ class CalledRunActivities:
     async def close(self, run: CalledRun) -> None:
         """Close a called run whose execution ended without; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE[Family(run.family)](work, run, REASON)
+            await _CLOSE.get(Family(run.family), _close_job)(work, run, REASON)
 
     @activity.defn(name="cancel_called_run")
     async def cancel(self, run: CalledRun) -> None:
         """Close a called run whose caller an operator cancelled; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE[Family(run.family)](work, run, None)
+            await _CLOSE.get(Family(run.family), _close_job)(work, run, None)
 
     @activity.defn(name="called_run_has_ended")
     async def has_ended(self, run: CalledRun) -> bool:
         """True when a called run is over."""
         async with self._database.transaction() as work:
-            return await _HAS_ENDED[Family(run.family)](work, Id(run.run_id))
+            has_ended = _HAS_ENDED.get(Family(run.family), _job_has_ended)
+            return await has_ended(work, Id(run.run_id))
 
     @activity.defn(name="called_run_has_turn")
     async def has_turn(self, run: CalledRun) -> bool:
@@ -114,13 +115,10 @@ _CLOSE: Mapping[Family, _Close] = {
     Family.AUTOMATION_RUN: _close_automation_run,
     Family.ACTION_RUN: _close_action_run,
     Family.DATA_SOURCE_REFRESH: _close_refresh,
-    Family.MOUNT_SYNC: _close_job,
-    Family.RESOURCE_IMPORT: _close_job,
 }
+"""Of the families that are no jobs."""
 _HAS_ENDED: Mapping[Family, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
     Family.AUTOMATION_RUN: _automation_run_has_ended,
     Family.ACTION_RUN: _action_run_has_ended,
     Family.DATA_SOURCE_REFRESH: _refresh_has_ended,
-    Family.MOUNT_SYNC: _job_has_ended,
-    Family.RESOURCE_IMPORT: _job_has_ended,
 }

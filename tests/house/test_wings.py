@@ -65,6 +65,19 @@ def test_an_import_that_climbs_breaks_the_contract(
     assert any(line.startswith(contract) for line in broken), said
 
 
+@pytest.mark.parametrize(
+    "wing", ["people", "messages", "content", "data", "sources", "automation", "workspace"]
+)
+def test_a_noun_that_stands_in_no_order_breaks_the_contract(wing: str, project: Path) -> None:
+    noun = project / "src" / "models" / wing / "unplaced"
+    noun.mkdir()
+    (noun / "__init__.py").touch()
+    status, said = _lint(project)
+    shutil.rmtree(noun)
+    assert status == 1
+    assert f"Order in {wing} BROKEN" in said, said
+
+
 def _lint(project: Path) -> tuple[int, str]:
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(

@@ -13,9 +13,6 @@ from models.automation.automations.rules.triggers.kinds import (
     AutomationCalledTrigger,
     FormSubmittedTrigger,
     ManualTrigger,
-    RecordDateReachedTrigger,
-    RecordMatchesTrigger,
-    RecordTrigger,
     ScheduleTrigger,
     TriggerConfig,
     TriggerKind,
@@ -23,6 +20,11 @@ from models.automation.automations.rules.triggers.kinds import (
 )
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.rules.triggers.payloads import schema_problem
+from models.automation.automations.rules.triggers.records import (
+    RecordDateReachedTrigger,
+    RecordMatchesTrigger,
+    RecordTrigger,
+)
 from models.automation.automations.rules.triggers.webhooks import webhook_problems
 from models.core.base import JsonObject, deferred_adapter
 from models.core.problems import place, refusal, sentence

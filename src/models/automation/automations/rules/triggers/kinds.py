@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from models.automation.automations.rules.attributes import BoundAttributes
-from models.automation.automations.rules.graph.configs.types import (
-    CelExpression,
-    FieldKey,
-    IsoMoment,
-)
+from models.automation.automations.rules.graph.configs.types import FieldKey, IsoMoment
 from models.automation.automations.rules.graph.shapes import Json, Reference
-from models.automation.automations.rules.triggers.webhooks import TriggerFilter, Webhook
-from models.core.absence import AbsentNotNull
-from models.core.base import EXAMPLE_ID, Input, example
+from models.automation.automations.rules.triggers.base import Seconds, Trigger
+from models.automation.automations.rules.triggers.records import (
+    RecordDateReachedTrigger,
+    RecordMatchesTrigger,
+    RecordTrigger,
+)
+from models.automation.automations.rules.triggers.webhooks import Webhook
+from models.core.base import EXAMPLE_ID, example
 from models.core.schedules.cron import parse_cron
 from models.core.schedules.desired import CATCHUP_SECONDS, Overlap
 from models.core.schedules.timetables import Timetable
@@ -40,25 +40,10 @@ class TriggerKind(StrEnum):
     TIME_ENTRY_COMPLETED = "time_entry_completed"
 
 
-Seconds = Annotated[int, Field(ge=0, le=31 * 86_400)]
-Keys = Annotated[list[FieldKey], Field(max_length=500)]
 References = Annotated[list[Reference], Field(min_length=1, max_length=100)]
 
 
-class Concurrency(Input, AbsentNotNull):
-    """The limit of runs of one automation, or of one key, that go at a time."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)]
-    key_expression: CelExpression | None = None
-    policy: Literal["queue", "skip", "cancel_oldest"] = "queue"
-
-
-class _Trigger(Input, AbsentNotNull):
-    concurrency: Concurrency | None = None
-    attributes: BoundAttributes | None = None
-
-
-class ManualTrigger(_Trigger):
+class ManualTrigger(Trigger):
     """Started by a person or by the API; the payload is what the call gives as `triggerPayload`.
 
     With `inputSchema`, a JSON Schema, other payloads are refused.
@@ -75,7 +60,7 @@ class ManualTrigger(_Trigger):
     input_schema: Json | None = None
 
 
-class ScheduleTrigger(_Trigger):
+class ScheduleTrigger(Trigger):
     """Started by the clock: by `cron`, read in `timezone`, or every `intervalSeconds`.
 
     `overlap` says what happens while an earlier run still goes on. What fell due while the platform
@@ -113,7 +98,7 @@ class ScheduleTrigger(_Trigger):
         return moment.astimezone(UTC)
 
 
-class WebhookTrigger(_Trigger, Webhook):
+class WebhookTrigger(Trigger, Webhook):
     """Started by an HTTP call to the automation's `webhookPath`.
 
     The payload is `{method, headers, query, body, webhookId}`. The secret is the automation's own,
@@ -138,71 +123,7 @@ class WebhookTrigger(_Trigger, Webhook):
     kind: Literal["webhook"]
 
 
-class RecordTrigger(_Trigger):
-    """Started when a record of the database is created, updated or deleted.
-
-    The payload is `{record, before, changedKeys, actor}`. `fieldKeys`, for record_updated, are the
-    fields whose changes count. Changes of one record are merged until it has been quiet for
-    `debounceSeconds`. Imports and refreshes count with `includeSystemChanges`.
-    """
-
-    model_config = example(
-        {
-            "kind": "record_updated",
-            "databaseId": EXAMPLE_ID,
-            "fieldKeys": ["status"],
-            "filter": {"field": "record.data.status", "op": "eq", "value": "done"},
-        }
-    )
-
-    kind: Literal["record_created", "record_updated", "record_deleted"]
-    database_id: Reference | None = None
-    field_keys: Keys | None = None
-    filter: TriggerFilter | None = None
-    debounce_seconds: Seconds = 0
-    include_system_changes: bool = False
-
-
-class RecordMatchesTrigger(_Trigger):
-    """Started when a record begins to satisfy the filter; the payload is `{record, before}`."""
-
-    model_config = example(
-        {
-            "kind": "record_matches",
-            "databaseId": EXAMPLE_ID,
-            "filter": {"field": "record.data.stock", "op": "lt", "value": 5},
-        }
-    )
-
-    kind: Literal["record_matches"]
-    database_id: Reference | None = None
-    filter: TriggerFilter | None = None
-
-
-class RecordDateReachedTrigger(_Trigger):
-    """Started so many minutes after (or, below zero, before) the date in a field of a record.
-
-    The payload is `{record, dueAt}`.
-    """
-
-    model_config = example(
-        {
-            "kind": "record_date_reached",
-            "databaseId": EXAMPLE_ID,
-            "fieldKey": "due",
-            "offsetMinutes": -1440,
-            "timezone": "Europe/Berlin",
-        }
-    )
-
-    kind: Literal["record_date_reached"]
-    database_id: Reference | None = None
-    field_key: FieldKey | None = None
-    offset_minutes: Annotated[int, Field(ge=-527_040, le=527_040)] = 0
-    timezone: Annotated[str, Field(max_length=64)] = "UTC"
-
-
-class FormSubmittedTrigger(_Trigger):
+class FormSubmittedTrigger(Trigger):
     """Started when the form is answered; the payload is `{record, submission}`."""
 
     model_config = example({"kind": "form_submitted", "formItemId": EXAMPLE_ID})
@@ -212,7 +133,7 @@ class FormSubmittedTrigger(_Trigger):
     view_id: Reference | None = None
 
 
-class ButtonPressedTrigger(_Trigger):
+class ButtonPressedTrigger(Trigger):
     """Started by the button in a field of a record; the payload is `{record, user}`."""
 
     model_config = example(
@@ -224,7 +145,7 @@ class ButtonPressedTrigger(_Trigger):
     field_key: FieldKey | None = None
 
 
-class DataSourceFinishedTrigger(_Trigger):
+class DataSourceFinishedTrigger(Trigger):
     """Started when a refresh of the data source ends; the payload is `{run}`.
 
     `any` includes a refresh that was cancelled.
@@ -239,7 +160,7 @@ class DataSourceFinishedTrigger(_Trigger):
     on: Literal["succeeded", "failed", "any"] = "any"
 
 
-class AutomationFailedTrigger(_Trigger):
+class AutomationFailedTrigger(Trigger):
     """Started when a run of one of these automations, or of any, fails.
 
     The payload is `{automationId, runId, nodeId, error, triggerPayload}` of the failed run.
@@ -251,7 +172,7 @@ class AutomationFailedTrigger(_Trigger):
     automation_ids: References | Literal["any"] = "any"
 
 
-class AutomationCalledTrigger(_Trigger):
+class AutomationCalledTrigger(Trigger):
     """Started by a call_automation node of another automation.
 
     The payload is the `input` of the node.
@@ -268,7 +189,7 @@ class AutomationCalledTrigger(_Trigger):
     input_schema: Json | None = None
 
 
-class TimeEntryCompletedTrigger(_Trigger):
+class TimeEntryCompletedTrigger(Trigger):
     """Started when a time entry is completed; the payload is `{entry}`."""
 
     model_config = example({"kind": "time_entry_completed", "targetKind": "database_record"})

@@ -4,7 +4,7 @@ from typing import Any
 
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, JsonObject
-from models.messages.events.rules import RECORD_SUBSCRIPTIONS
+from models.messages.events.rules import RECORD_SUBSCRIPTIONS, EventKind
 from runtime.ids import parse_id
 
 RECORD_TRIGGERS = tuple(TriggerKind(kind) for kind in RECORD_SUBSCRIPTIONS)
@@ -13,11 +13,7 @@ RECORD_TRIGGERS = tuple(TriggerKind(kind) for kind in RECORD_SUBSCRIPTIONS)
 EVENT_TRIGGERS = frozenset(
     {
         *RECORD_TRIGGERS,
-        TriggerKind.FORM_SUBMITTED,
-        TriggerKind.BUTTON_PRESSED,
-        TriggerKind.DATA_SOURCE_FINISHED,
-        TriggerKind.AUTOMATION_FAILED,
-        TriggerKind.TIME_ENTRY_COMPLETED,
+        *(TriggerKind(kind) for kind in EventKind if kind is not EventKind.RECORD_CHANGED),
     }
 )
 """The triggers that subscribe to events."""
