@@ -43,11 +43,11 @@ async def take(
     request: ApiRequest,
     step: Callable[[], Awaitable[None]],
     texts: dict[str, str],
-    shown: Callable[[ApiRequest, Entered], Awaitable[Response]],
+    page: Callable[[ApiRequest, Entered], Awaitable[Response]],
     path: str,
 ) -> Response:
     """Do what a form asks for and lead to its page, or show the form with what is wrong."""
     outcome = await attempt(request, step)
     if isinstance(outcome, PlatformError):
-        return await shown(request, Entered(texts, outcome))
+        return await page(request, Entered(texts, outcome))
     return see_other(path)

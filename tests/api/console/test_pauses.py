@@ -65,13 +65,13 @@ async def test_a_circuit_breaker_is_set_changed_and_removed_by_forms(
     page = f"{place}/pause"
     assert "It has none." in (await owner.get(page)).text
     for failures, seconds in (("5", "300"), ("3", "60")):
-        fields = {"failures": failures, "pauseSeconds": seconds}
-        answer = await owner.send_form(f"{place}/circuit-breaker", page=page, **fields)
+        path = f"{place}/circuit-breaker"
+        answer = await owner.send_form(path, page=page, failures=failures, pauseSeconds=seconds)
         assert answer.status_code == 303
         breaker = read(await client.get(f"{path_of(made)}/circuit-breaker"))
         assert (breaker["failures"], breaker["pauseSeconds"]) == (int(failures), int(seconds))
-    wrong = {"failures": "0", "pauseSeconds": "never"}
-    answer = await owner.send_form(f"{place}/circuit-breaker", page=page, **wrong)
+    path = f"{place}/circuit-breaker"
+    answer = await owner.send_form(path, page=page, failures="0", pauseSeconds="never")
     assert answer.status_code == 400
     assert 'value="never"' in answer.text
     answer = await owner.send_form(f"{place}/circuit-breaker/remove", page=page)

@@ -74,8 +74,8 @@ async def pause_connection(request: ApiRequest, body: PauseWork) -> Data[PauseSh
 async def resume_connection(request: ApiRequest, body: ResumeConnection) -> Data[PauseShape]:
     """Resume a connection: calls that wait are made in their order, at once or at a rate.
 
-    The rate counts calls a minute; new calls stand behind those that wait, until none does. Limits
-    of the connection hold beside it. Another call changes the rate.
+    The rate counts calls a minute; new calls stand in line until nobody waits. Limits of the
+    connection hold beside it. Another call changes the rate.
     """
     connection_id = request.ids["connectionId"]
     await commands.resume_connection(request.work, request.actor, connection_id, body)

@@ -13,13 +13,13 @@ from runtime.database import UnitOfWork
 async def waits_for_pauses(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id, JsonObject]:
     """`waitingFor` of the runs among these that rest, or of which a call waits, under a pause."""
     queued = [run.id for run in runs if run.status == RunStatus.QUEUED]
-    begun = [run.id for run in runs if run.status != RunStatus.QUEUED and _is_open(run)]
-    if not queued and not begun:
+    under_way = [run.id for run in runs if run.status != RunStatus.QUEUED and _is_open(run)]
+    if not queued and not under_way:
         return {}
     workspace_id = runs[0].workspace_id
     rests = {
         **await rests_of(work, workspace_id, queued),
-        **await held_up(work, workspace_id, begun),
+        **await held_up(work, workspace_id, under_way),
     }
     return {run_id: waiting_for(rest) for run_id, rest in rests.items()}
 

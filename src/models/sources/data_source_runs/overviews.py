@@ -90,10 +90,10 @@ async def _state(work: UnitOfWork, row: SourceRunRow) -> SourceRunState:
     waits = row.status in OPEN_RUN
     since = await waiting_for_worker_since(work, row.created_at) if waits else None
     rests = await held_up(work, row.workspace_id, [row.id] if waits else [])
-    more = {
+    waits_and_advice = {
         "waiting_for": waiting_for(rests[row.id]) if row.id in rests else None,
         "waiting_for_worker_since": since,
         "skipped_cells": row.progress.get("lost", 0),
         "advice": None if row.error_kind is None else ERROR_NOTES[ErrorKind(row.error_kind)],
     }
-    return SourceRunState.model_validate({**columns_of(row), **shown_of(row), **more})
+    return SourceRunState.model_validate({**columns_of(row), **shown_of(row), **waits_and_advice})
