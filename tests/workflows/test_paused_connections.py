@@ -1,10 +1,12 @@
 """Pauses of connections: calls through one wait in order, say so, and are made after a resume."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from models.automation.automations.shapes import AutomationDetail
 from models.core.base import Id
@@ -23,7 +25,7 @@ from tests.support.automations import read
 from tests.support.client import Client
 from tests.support.endpoint import Endpoint, Serve, reply
 from tests.support.engine import KEYS, Engine, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.sources import goods, make_source
 from tests.support.spaces import Space
 
@@ -81,6 +83,36 @@ def asked(endpoint: Endpoint) -> list[str]:
     return [one.line.partition("?n=")[2][0] for one in endpoint.requests]
 
 
+async def workers_were_away(engine: Engine, connection_id: Id) -> None:
+    """Have nobody answered for the calls in line for a minute."""
+    async with engine.database.transaction() as work:
+        mine = select(outbound_place.c.id).where(outbound_place.c.connection_id == connection_id)
+        ended = func.clock_timestamp() - timedelta(minutes=1)
+        line = update(outbound_call).where(outbound_call.c.place_id.in_(mine))
+        await work.execute(line.values(ends_at=ended))
+
+
+def waiting_are(engine: Engine, connection_id: Id, count: int) -> Callable[[], Awaitable[bool]]:
+    """True once so many calls wait."""
+
+    async def are() -> bool:
+        return (await shown(engine, connection_id)).resting == count
+
+    return are
+
+
+async def line_of(engine: Engine, connection_id: Id) -> list[Id]:
+    """The runs whose calls wait, in the order of their line."""
+    async with engine.database.reading() as work:
+        rows = await work.rows(
+            select(outbound_call.c.work_id)
+            .join(outbound_place, outbound_place.c.id == outbound_call.c.place_id)
+            .where(outbound_place.c.connection_id == connection_id, ~outbound_call.c.gone)
+            .order_by(outbound_call.c.position)
+        )
+    return [row.work_id for row in rows]
+
+
 async def calling(engine: Engine, endpoint: Endpoint, connection_id: Id) -> AutomationDetail:
     """An automation that calls a server through a connection, with its payload in the URL."""
     url = {"type": "expression", "value": f"'{endpoint.url}?n=' + string(trigger.n)"}
@@ -105,14 +137,23 @@ async def test_runs_wait_in_order_say_so_and_go_after_a_resume(
     assert (run.status, waits["kind"], waits["subject"]) == ("running", "paused", "connection")
     assert (waits["subjectId"], waits["reason"]) == (str(connection_id), "It moves.")
     assert (await shown(engine, connection_id)).resting == 4
-    # A rate of two a second: by it the order can be seen.
-    await resume(engine, connection_id, rate=120)
+    await workers_were_away(engine, connection_id)
+    runs.append(await engine.start(made.id, {"n": 4}))
+    await until_waiting(engine, connection_id, 5)
+    assert await line_of(engine, connection_id) == runs
+    # At a call a minute nobody but the first one has a moment.
+    await resume(engine, connection_id, rate=1)
     assert (await shown(engine, connection_id)).state == "resuming"
+    await eventually(waiting_are(engine, connection_id, 4), "the first call")
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
+    assert asked(endpoint) == ["0"]
+    assert await line_of(engine, connection_id) == runs[1:]
+    await resume(engine, connection_id)
     for run_id in runs:
         ended = await engine.ended(made.id, run_id)
         assert (ended.status, ended.node_runs[0].attempt) == ("succeeded", 1)
         assert "waitingFor" not in ended.metadata
-    assert asked(endpoint) == ["0", "1", "2", "3"]
+    assert sorted(asked(endpoint)) == ["0", "1", "2", "3", "4"]
     assert (await shown(engine, connection_id)).state == "running"
 
 
@@ -142,7 +183,8 @@ async def test_a_pause_stops_a_release_and_a_step_that_has_begun_goes_on(
     await until_waiting(engine, connection_id, 3)
     # The first one goes, and the next one a minute later.
     await resume(engine, connection_id, rate=1)
-    await eventually(first_has_ended(engine, connection_id), "the first call")
+    await eventually(waiting_are(engine, connection_id, 2), "the first call")
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     await pause(engine, connection_id, "Again.")
     assert (await shown(engine, connection_id)).resting == 2
     assert len(endpoint.requests) == 1
@@ -155,13 +197,6 @@ async def test_a_pause_stops_a_release_and_a_step_that_has_begun_goes_on(
     for run_id in runs:
         assert (await engine.ended(made.id, run_id)).status == "succeeded"
     assert len(endpoint.requests) == 3
-
-
-def first_has_ended(engine: Engine, connection_id: Id) -> Callable[[], Awaitable[bool]]:
-    async def ended() -> bool:
-        return (await shown(engine, connection_id)).resting == 2
-
-    return ended
 
 
 async def test_a_cancel_ends_a_run_that_waits_at_once(engine: Engine, serve: Serve) -> None:

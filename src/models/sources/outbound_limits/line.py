@@ -189,7 +189,11 @@ class Line:
         A moment that lies in a pause is given back.
         """
         own = and_(_call.call_key == call.key, _call.gone)
-        lost = or_(_call.ends_at < _NOW, own)
+        late = _call.ends_at < _NOW
+        if self.pace.stopped:
+            # Workers may be away for a while in a long pause, and nobody loses their place by it.
+            late = and_(late, _call.gone)
+        lost = or_(late, own)
         await self.work.execute(delete(outbound_call).where(_call.place_id == self.place_id, lost))
         pauses = literal(self.pace.paused_until, Timestamp) > _NOW
         await self.work.execute(

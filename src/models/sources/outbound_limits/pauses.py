@@ -13,6 +13,7 @@ from models.core.pauses.shapes import PauseShape
 from models.sources.connections.queries import get_connection
 from models.sources.outbound_limits.commands import ask_anew
 from models.sources.outbound_limits.line import NO_PAUSE, Line
+from models.sources.outbound_limits.rules import LEASE
 from models.sources.outbound_limits.shapes import ResumeConnection
 from models.sources.outbound_limits.tables import OutboundPlace, outbound_call, outbound_place
 from runtime.database import UnitOfWork
@@ -79,7 +80,7 @@ async def resume_connection(
     )
     row = await work.first(statement, of=OutboundPlace)
     assert row is not None, "it is held"
-    await ask_anew(work, row)
+    await _call_on(work, row)
     line = Line.of(work, row)
     await line.advance()
     await line.end_release()
@@ -88,12 +89,20 @@ async def resume_connection(
 
 async def _let_all_go(work: UnitOfWork, place: OutboundPlace) -> None:
     """End a pause at once; without a limit its line ends, too."""
-    await ask_anew(work, place)
+    await _call_on(work, place)
     if place.per_second is not None or place.at_once is not None:
         this = update(outbound_place).where(_place.id == place.id)
         await work.execute(this.values(NO_PAUSE))
     else:
         await work.execute(delete(outbound_place).where(_place.id == place.id))
+
+
+async def _call_on(work: UnitOfWork, place: OutboundPlace) -> None:
+    """Tell all that wait, and give them the time to come back."""
+    waiting = (_call.place_id == place.id, ~_call.gone)
+    ends_at = func.greatest(_call.ends_at, func.clock_timestamp() + LEASE)
+    await work.execute(update(outbound_call).where(*waiting).values(ends_at=ends_at))
+    await ask_anew(work, place)
 
 
 async def call_back(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> None:
