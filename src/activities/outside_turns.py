@@ -47,6 +47,8 @@ _FREE = {Family.DELIVERY.value}
 """Families whose calls have lines of their own (ADR 0070)."""
 _STAYING = {Family.CHANGE_PLAN.value, Family.WORKSPACE_DRAFT.value}
 """Families that ask a model through a client which would make an error of every wait."""
+_LOOKED_AT = {Family.PROVIDER_CALL.value}
+"""Families of calls for whose answer a person waits."""
 
 
 class CallHeldError(ApplicationError):
@@ -115,17 +117,20 @@ class OutsideTurns:
             waited, seconds = time.monotonic() - began, wait.time.total_seconds()
             due = waited + seconds if wait.known else waited
             if due > patience:
-                raise await self._leave(caller, call, wait)
+                await self._leave(caller, call)
+                return
             await asyncio.sleep(seconds if wait.known else _LOOK_SECONDS)
 
     async def _ask(self, call: Call) -> Wait:
         async with self._database.transaction() as work:
             return await turns.ask(work, call)
 
-    async def _leave(self, caller: Caller, call: Call, wait: Wait) -> CallHeldError:
+    async def _leave(self, caller: Caller, call: Call) -> None:
+        """Raises CallHeldError, unless the turn has come just now."""
         async with self._database.transaction() as work:
-            await turns.go_away(work, call, caller.execution, wait)
-        return CallHeldError(wait.time.total_seconds(), call.key)
+            wait = await turns.ask_and_leave(work, call, caller.execution)
+        if wait:
+            raise CallHeldError(wait.time.total_seconds(), call.key)
 
     async def _speak_for(self, call: Call) -> None:
         while True:
@@ -151,16 +156,20 @@ def _call(caller: Caller, host: str) -> Call:
     caller.calls += 1
     key = f"{caller.key}/{caller.calls}"
     name = canonical_host(host)
-    return Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id)
+    # What stays cannot rest for as long as a pause lasts, and who tries a remedy looks at it.
+    passes = _stays(caller) or _family(caller.execution) in _LOOKED_AT
+    return Call(caller.workspace_id, caller.work_id, key, name, caller.connection_id, passes)
+
+
+def _stays(caller: Caller) -> bool:
+    """True for what waits in its activity: where it has called before it would begin anew."""
+    return caller.calls > 1 or _family(caller.execution) in _STAYING
 
 
 def _patience(caller: Caller) -> float:
-    """The seconds that a call waits in its activity.
-
-    What has called before waits on: it would have to begin anew.
-    """
+    """The seconds that a call waits in its activity."""
     own = activity.info().start_to_close_timeout
-    if caller.calls > 1 or _family(caller.execution) in _STAYING:
+    if _stays(caller):
         return float("inf")
     return PATIENCE_SECONDS if own is None else min(PATIENCE_SECONDS, own.total_seconds() * _PART)
 

@@ -45,6 +45,8 @@ class FaultPoint(StrEnum):
     """Failed runs are grouped into incidents; nothing is committed."""
     AFTER_RELEASE_BEFORE_COMMIT = "after_release_before_commit"
     """Work that rested under a pause is released; nothing is committed."""
+    AFTER_BREAKER_BEFORE_COMMIT = "after_breaker_before_commit"
+    """A circuit breaker has moved on, with all that follows; nothing is committed."""
     AFTER_ALERTS_BEFORE_COMMIT = "after_alerts_before_commit"
     """Alert rules are evaluated and told; nothing is committed."""
     BEFORE_TERMINAL_WRITE = "before_terminal_write"

@@ -62,6 +62,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "import_by_form": {"resource": RESOURCE},
     "plan_by_form": {"instruction": "Add a database"},
     "import_form_by_form": {"resource": RESOURCE},
+    "set_breaker_by_form": {"failures": "5", "pauseSeconds": "300"},
     "edit_connection_by_form": {"label": "Ours"},
 }
 """Fields of the forms that need some, by the name of their page."""

@@ -13,13 +13,16 @@ Statement = tuple[str, Any]
 
 
 @contextmanager
-def recorded_statements(patch: pytest.MonkeyPatch) -> Iterator[list[Statement]]:
-    """Record the statements that begin with SELECT or WITH while the block runs."""
+def recorded_statements(
+    patch: pytest.MonkeyPatch, *, writes: bool = False
+) -> Iterator[list[Statement]]:
+    """Record the statements that begin with SELECT or WITH, or that write, in the block."""
+    words = r"\s*(SELECT|WITH|UPDATE|DELETE)\b" if writes else r"\s*(SELECT|WITH)\b"
     statements: list[Statement] = []
     whole = psycopg.AsyncCursor.execute
 
     async def execute(self: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
-        if isinstance(query, str) and re.match(r"\s*(SELECT|WITH)\b", query):
+        if isinstance(query, str) and re.match(words, query):
             statements.append((query, parameters))
         return await whole(self, query, parameters, **options)
 

@@ -10,6 +10,7 @@ import pytest
 from tests.support.automations import publish, read, refusal
 from tests.support.client import Client
 from tests.support.engine import Engine, Json, graph, node
+from tests.support.patience import eventually
 from tests.support.spaces import Space
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -144,6 +145,24 @@ async def test_who_waited_long_enough_is_told_the_run(
     told = read(answer, 202)
     assert told["status"] in {"running", "waiting"}
     assert told["runId"]
+
+
+async def test_who_calls_a_paused_automation_is_told_that_its_run_rests(
+    client: Client, space: Space, caller: httpx2.AsyncClient
+) -> None:
+    drawn = graph(node("r", "respond", body="x"))
+    made = await hook(client, space, drawn, waitSeconds=2)
+    path = f"{space.path}/automations/{made['id']}"
+    read(await client.post(f"{path}/pause", json={}))
+    told = read(await caller.post(made["webhookPath"]), 202)
+    assert told["status"] == "queued"
+    read(await client.post(f"{path}/resume", json={}))
+
+    async def succeeded() -> bool:
+        run = read(await client.get(f"{path}/runs/{told['runId']}"))
+        return bool(run["status"] == "succeeded")
+
+    await eventually(succeeded, "the run after the resume")
 
 
 async def test_an_immediate_answer_does_not_wait(

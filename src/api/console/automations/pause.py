@@ -1,41 +1,40 @@
-"""The pause of an automation: begun with a reason, ended at once or at a rate."""
+"""The pause of an automation, and its circuit breaker, by which it is paused by itself."""
 
 from dataclasses import replace
 
 from starlette.responses import Response
 
 from api.console.forms import Form, paged
+from api.console.pauses import Pause, Resume, number_of, take
 from api.console.refusals import refuse
-from api.console.rendering import page, see_other
+from api.console.rendering import page
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, attempt, read_as
+from api.console.workspace.entered import BLANK, Entered, read_as
 from api.kernel.routing import ApiRequest, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automations import queries
+from models.automation.circuit_breakers import commands as breakers
 from models.automation.circuit_breakers.queries import answer as breaker_of
+from models.automation.circuit_breakers.shapes import SetCircuitBreaker
 from models.core.pauses.queries import answer
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.workspace.pauses import commands
-from runtime.errors import PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
 
-_PAUSE = f"{AUTOMATION.removeprefix('/v1')}/pause"
+_AUTOMATION = AUTOMATION.removeprefix("/v1")
+_PAUSE = f"{_AUTOMATION}/pause"
+_BREAKER = f"{_AUTOMATION}/circuit-breaker"
 _CHANGE = replace(paged(WRITE), joins=True)
 
 
-class Pause(Form):
-    """The reason, which is shown wherever a run rests."""
+class Breaker(Form):
+    """The numbers of a circuit breaker."""
 
-    reason: str = ""
-
-
-class Resume(Form):
-    """Runs a minute; all at once without a number."""
-
-    rate: str = ""
+    failures: str = ""
+    pause_seconds: str = ""
 
 
 @router.get(_PAUSE, access=paged(READ), documented=False)
@@ -49,14 +48,11 @@ async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
     """Pause an automation."""
 
     async def pause() -> None:
-        wanted = read_as(PauseWork, {"reason": body.reason})
+        wanted = read_as(PauseWork, body.values)
         place = PauseSubject.AUTOMATION, request.ids["automationId"]
         await commands.pause(request.work, request.actor, *place, wanted)
 
-    outcome = await attempt(request, pause)
-    if isinstance(outcome, PlatformError):
-        return await _page(request, Entered({"reason": body.reason}, outcome))
-    return see_other(_path(request))
+    return await take(request, pause, {"reason": body.reason}, _page, _path(request))
 
 
 @router.post(f"{_PAUSE}/resume", access=_CHANGE, documented=False)
@@ -64,15 +60,35 @@ async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
     """Resume an automation, and close its circuit breaker."""
 
     async def resume() -> None:
-        rate = int(body.rate) if body.rate.isdecimal() else body.rate or None
-        wanted = read_as(ResumeWork, {"rate": rate})
+        wanted = read_as(ResumeWork, body.values)
         place = PauseSubject.AUTOMATION, request.ids["automationId"]
         await commands.resume(request.work, request.actor, *place, wanted)
 
-    outcome = await attempt(request, resume)
-    if isinstance(outcome, PlatformError):
-        return await _page(request, Entered({"rate": body.rate}, outcome))
-    return see_other(_path(request))
+    return await take(request, resume, {"rate": body.rate}, _page, _path(request))
+
+
+@router.post(_BREAKER, access=_CHANGE, documented=False)
+async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
+    """Give an automation a circuit breaker, or change its numbers."""
+    texts = {"failures": body.failures, "pauseSeconds": body.pause_seconds}
+
+    async def change() -> None:
+        numbers = {name: number_of(text) for name, text in texts.items()}
+        place = request.actor.workspace_id, request.ids["automationId"]
+        await breakers.set_breaker(request.work, *place, read_as(SetCircuitBreaker, numbers))
+
+    return await take(request, change, texts, _page, _path(request))
+
+
+@router.post(f"{_BREAKER}/remove", access=_CHANGE, documented=False)
+async def remove_breaker_by_form(request: ApiRequest) -> Response:
+    """Take the circuit breaker from an automation."""
+
+    async def remove() -> None:
+        place = request.actor.workspace_id, request.ids["automationId"]
+        await breakers.remove_breaker(request.work, *place)
+
+    return await take(request, remove, {}, _page, _path(request))
 
 
 async def _page(request: ApiRequest, entered: Entered) -> Response:
@@ -80,6 +96,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     place = request.work, request.actor.workspace_id, automation.id
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
+    breaker = f"{call.removesuffix('pause')}circuit-breaker"
     response = page(
         request,
         "pause.html",
@@ -94,6 +111,9 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             "Read it": curl(shell.base, "GET", call),
             "Pause": curl(shell.base, "POST", call, '{"reason": "The shop moves."}'),
             "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
+            "Circuit breaker": curl(
+                shell.base, "PUT", breaker, '{"failures": 5, "pauseSeconds": 300}'
+            ),
         },
     )
     if entered.refusal is not None:

@@ -2,7 +2,15 @@
 
 from collections.abc import Sequence
 
-from api.console.integrations import bringing, browsing, connecting, editing, mounts, routes
+from api.console.integrations import (
+    bringing,
+    browsing,
+    connecting,
+    editing,
+    mounts,
+    pausing,
+    routes,
+)
 from api.kernel.routing import Router
 
 ROUTERS: Sequence[Router] = (
@@ -13,4 +21,5 @@ ROUTERS: Sequence[Router] = (
     bringing.router,
     editing.router,
     mounts.router,
+    pausing.router,
 )

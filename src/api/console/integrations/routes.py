@@ -22,6 +22,7 @@ from models.sources.connections import commands, features, queries
 from models.sources.connections.providers import PROVIDERS
 from models.sources.connections.shapes import SwitchProvider, UpdateConnection
 from models.sources.external_resources.rules.resources import Capability
+from models.sources.outbound_limits.pauses import pause_of
 from models.sources.provider_calls.commands import accept_test, asked_by, test_outcome
 from models.sources.provider_calls.rules import CallKind
 from models.sources.provider_calls.shapes import ConnectionTest
@@ -92,6 +93,7 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
         config=[(words(key), _shown(value)) for key, value in connection.config.items()],
         browses=Capability.BROWSE in PROVIDERS[connection.provider].capabilities,
         signs_in=signs_in(request, connection.provider),
+        pause=await pause_of(request.work, request.actor, connection.id),
         own=connection.created_by_user_id == request.actor.user_id,
         test=test,
         outcome=None if test is None else await outcome_of(_test_outcome(request, test)),

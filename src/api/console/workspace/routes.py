@@ -12,6 +12,7 @@ from api.console.workspace import (
     members,
     model,
     notifications,
+    pausing,
     preferences,
     release_notices,
     request_logs,
@@ -24,6 +25,7 @@ from api.kernel.routing import Router
 
 ROUTERS: Sequence[Router] = (
     general.router,
+    pausing.router,
     members.router,
     invitations.router,
     usage.router,

@@ -30,6 +30,7 @@ GROUPS: Groups = (
             Section("general", "General"),
             Section("members", "Members", Scope.MEMBERS_READ),
             Section("invitations", "Invitations", Scope.MEMBERS_READ),
+            Section("pause", "Pause"),
             Section("usage", "Usage", Scope.BILLING_READ),
             Section("audit", "Audit log", Scope.WORKSPACE_UPDATE),
         ),

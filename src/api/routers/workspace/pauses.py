@@ -2,11 +2,16 @@
 
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from api.routers.sources.connections import CONNECTION
+from api.routers.sources.connections import READ as READ_CONNECTION
+from api.routers.sources.connections import WRITE as WRITE_CONNECTION
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.core.pauses.queries import answer
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseShape, PauseWork, ResumeWork
+from models.sources.outbound_limits.pauses import pause_of
+from models.sources.outbound_limits.shapes import ResumeConnection
 from models.workspace.pauses import commands
 
 router = Router(tags=["pauses"])
@@ -46,6 +51,37 @@ async def resume_automation(request: ApiRequest, body: ResumeWork) -> Data[Pause
     return await _resume(request, PauseSubject.AUTOMATION, request.ids["automationId"], body)
 
 
+@router.get(f"{CONNECTION}/pause", access=READ_CONNECTION)
+async def get_connection_pause(request: ApiRequest) -> Data[PauseShape]:
+    """Get the pause of a connection, and how many calls wait for it."""
+    return await _connection_answer(request)
+
+
+@router.post(f"{CONNECTION}/pause", access=WRITE_CONNECTION)
+async def pause_connection(request: ApiRequest, body: PauseWork) -> Data[PauseShape]:
+    """Pause a connection: what would call through it waits in line, and loses no attempt.
+
+    Runs, refreshes and jobs wait at their next step that calls through it; a step that has called
+    already goes on. `metadata.waitingFor` of a run says why. Tests and previews of the connection
+    itself are not held up. Pausing what is paused changes nothing.
+    """
+    connection_id = request.ids["connectionId"]
+    await commands.pause_connection(request.work, request.actor, connection_id, body)
+    return await _connection_answer(request)
+
+
+@router.post(f"{CONNECTION}/resume", access=WRITE_CONNECTION)
+async def resume_connection(request: ApiRequest, body: ResumeConnection) -> Data[PauseShape]:
+    """Resume a connection: calls that wait are made in their order, at once or at a rate.
+
+    The rate counts calls a minute; new calls stand in line until nobody waits. Limits of the
+    connection hold beside it. Another call changes the rate.
+    """
+    connection_id = request.ids["connectionId"]
+    await commands.resume_connection(request.work, request.actor, connection_id, body)
+    return await _connection_answer(request)
+
+
 @router.get(f"{WORKSPACE}/pause", access=READ_WORKSPACE)
 async def get_workspace_pause(request: ApiRequest) -> Data[PauseShape]:
     """Get the pause of a workspace, and how many runs rest under it."""
@@ -82,6 +118,10 @@ async def _resume(
 ) -> Data[PauseShape]:
     await commands.resume(request.work, request.actor, kind, subject_id, body)
     return await _answer(request, subject_id)
+
+
+async def _connection_answer(request: ApiRequest) -> Data[PauseShape]:
+    return Data(await pause_of(request.work, request.actor, request.ids["connectionId"]))
 
 
 async def _answer(request: ApiRequest, subject_id: Id) -> Data[PauseShape]:

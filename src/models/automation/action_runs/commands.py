@@ -8,6 +8,7 @@ from models.automation.action_runs.shapes import ActionRunDetail, RunAction
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
+from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -33,4 +34,5 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     work.now = utc_now()
     if await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED):
         await lifecycle.cancel_executions(work, Family.ACTION_RUN, actor.workspace_id, [run_id])
+        await leave_lines(work, actor.workspace_id, [run_id])
     return await get_run(work, actor, action_id, run_id)

@@ -8,6 +8,7 @@ from models.automation.action_runs.rules import ActionRunStatus, StepStatus
 from models.automation.actions.rules.configs import ActionKind
 from models.core.base import Id, Input, JsonObject, Moment, Shape
 from models.core.documented import ID, MOMENT, TEMPORAL, TEXT, keys
+from models.core.pauses.shapes import WAITING_FOR
 
 
 class RunAction(Input):
@@ -58,6 +59,7 @@ class ActionRunDetail(Shape):
                 nodeId=TEXT,
                 scopeKey=TEXT,
                 waitingForWorkerSince=MOMENT,
+                waitingFor=WAITING_FOR,
                 temporal=TEMPORAL,
             )
         ),

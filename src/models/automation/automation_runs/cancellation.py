@@ -14,6 +14,7 @@ from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStat
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
+from models.sources.outbound_limits.turns import leave_lines
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -71,6 +72,7 @@ async def cancel_runs(
     await runs_ended(work, workspace_id, cancelled)
     started = [row.id for row in rows if _may_have_started(row)]
     await lifecycle.cancel_executions(work, Family.AUTOMATION_RUN, workspace_id, started)
+    await leave_lines(work, workspace_id, started)
     freed = {(row.automation_id, row.concurrency_key) for row in rows if row.concurrency_key}
     for automation_id, key in sorted(freed - {keeping}):
         await slots.hand_on(work, automation_id, key)

@@ -1,31 +1,28 @@
-"""Metadata of runs that rest under a pause: `waitingFor`."""
+"""Metadata of runs that a pause holds up: `waitingFor`."""
 
 from collections.abc import Mapping, Sequence
 
 from models.automation.automation_runs.rows import RunRow
-from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.rules import RUN_TRANSITIONS, RunStatus
 from models.core.base import Id, JsonObject
-from models.core.pauses.queries import Rest, rests_of
+from models.core.pauses.queries import rests_of, waiting_for
+from models.sources.outbound_limits.pauses import held_up
 from runtime.database import UnitOfWork
-from runtime.timestamps import wire_timestamp
 
 
 async def waits_for_pauses(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id, JsonObject]:
-    """`waitingFor` of the runs among these that rest under a pause."""
-    queued = [run for run in runs if run.status == RunStatus.QUEUED]
-    if not queued:
+    """`waitingFor` of the runs among these that rest, or of which a call waits, under a pause."""
+    queued = [run.id for run in runs if run.status == RunStatus.QUEUED]
+    under_way = [run.id for run in runs if run.status != RunStatus.QUEUED and _is_open(run)]
+    if not queued and not under_way:
         return {}
-    rests = await rests_of(work, queued[0].workspace_id, [run.id for run in queued])
-    return {run_id: _waits_for(rest) for run_id, rest in rests.items()}
-
-
-def _waits_for(rest: Rest) -> JsonObject:
-    return {
-        "kind": "paused",
-        "subject": rest.subject_kind,
-        "subjectId": str(rest.subject_id),
-        "cause": rest.cause,
-        "reason": rest.reason,
-        "since": wire_timestamp(rest.paused_at),
-        "resuming": rest.resumed_at is not None,
+    workspace_id = runs[0].workspace_id
+    rests = {
+        **await rests_of(work, workspace_id, queued),
+        **await held_up(work, workspace_id, under_way),
     }
+    return {run_id: waiting_for(rest) for run_id, rest in rests.items()}
+
+
+def _is_open(run: RunRow) -> bool:
+    return bool(RUN_TRANSITIONS[RunStatus(run.status)])

@@ -9,18 +9,9 @@ from pydantic import WithJsonSchema
 
 from models.core.base import JsonObject
 from models.core.documented import COUNT, FLAG, ID, MOMENT, TEMPORAL, TEXT, keys, listed
+from models.core.pauses.shapes import WAITING_FOR
 
 _WAITING = keys("nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT)
-_PAUSED = keys(
-    "kind subject subjectId cause reason since resuming",
-    kind=TEXT,
-    subject=TEXT,
-    subjectId=ID,
-    cause=TEXT,
-    reason=TEXT,
-    since=MOMENT,
-    resuming=FLAG,
-)
 _QUESTION = keys("key label", key=TEXT, label=TEXT, kind=TEXT, required=FLAG, options=listed(TEXT))
 
 RunMetadata = Annotated[
@@ -37,7 +28,7 @@ RunMetadata = Annotated[
             admittedAt=MOMENT,
             waitingForWorkerSince=MOMENT,
             waiting=listed(_WAITING),
-            waitingFor=_PAUSED,
+            waitingFor=WAITING_FOR,
             progress=keys("done total", done=COUNT, total=COUNT),
             trimmed=FLAG,
             temporal=TEMPORAL,

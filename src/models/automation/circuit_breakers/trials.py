@@ -13,6 +13,7 @@ from models.automation.circuit_breakers.tables import CircuitBreaker, circuit_br
 from models.core.pauses.release import release_oldest
 from models.core.pauses.rules import PauseCause
 from runtime.database import UnitOfWork
+from runtime.fault_injection import FaultPoint, inject_fault
 
 LOOK_SECONDS = 300.0
 """Seconds until a half-open breaker without a run looks again for one.
@@ -44,6 +45,7 @@ async def advance(work: UnitOfWork) -> bool:
         await _try(work, row)
     else:
         await _decide(work, row, after_trial(row.trial_status))
+    inject_fault(FaultPoint.AFTER_BREAKER_BEFORE_COMMIT, row.automation_id)
     return True
 
 

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from sqlalchemy import func, select
 
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.pauses.rules import PauseCause, PauseState
 from models.core.pauses.shapes import PauseShape
 from models.core.pauses.tables import Pause, pause, resting_intent
 from runtime.database import UnitOfWork
+from runtime.timestamps import wire_timestamp
 
 MOST_COUNTED = 10_000
 """The number up to which what rests is counted."""
@@ -28,6 +29,19 @@ class Rest(Protocol):
     reason: str
     paused_at: datetime
     resumed_at: datetime | None
+
+
+def waiting_for(rest: Rest) -> JsonObject:
+    """The `waitingFor` of work that a pause holds up."""
+    return {
+        "kind": "paused",
+        "subject": rest.subject_kind,
+        "subjectId": str(rest.subject_id),
+        "cause": rest.cause,
+        "reason": rest.reason,
+        "since": wire_timestamp(rest.paused_at),
+        "resuming": rest.resumed_at is not None,
+    }
 
 
 async def rests_of(

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, Moment, Shape, example
+from models.core.documented import FLAG, ID, MOMENT, TEXT, keys
 from models.core.pauses.rules import MAX_RATE, PauseState
 
 Rate = Annotated[int, Field(ge=1, le=MAX_RATE)]
@@ -40,3 +41,16 @@ class PauseShape(Shape):
     paused_at: Moment | None = None
     resumed_at: Moment | None = None
     rate: int | None = None
+
+
+WAITING_FOR = keys(
+    "kind subject subjectId cause reason since resuming",
+    kind=TEXT,
+    subject=TEXT,
+    subjectId=ID,
+    cause=TEXT,
+    reason=TEXT,
+    since=MOMENT,
+    resuming=FLAG,
+)
+"""The schema of `waitingFor`: the pause that holds a piece of work up."""

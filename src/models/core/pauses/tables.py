@@ -61,6 +61,7 @@ class RestingIntent(SQLModel, table=True):
             "intent",
         ),
         Index("ix_resting_intent_workspace_id", "workspace_id"),
+        {"info": {BELONGS_TO: {"automation_run": ("workspace_id", "work_id")}}},
     )
 
     work_id: Id = Field(primary_key=True)

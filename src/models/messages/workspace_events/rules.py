@@ -41,6 +41,8 @@ class EventType(StrEnum):
     AUTOMATION_RESUMED = "automation.resumed"
     AUTOMATION_BREAKER_OPENED = "automation.breaker_opened"
     AUTOMATION_BREAKER_CLOSED = "automation.breaker_closed"
+    CONNECTION_PAUSED = "connection.paused"
+    CONNECTION_RESUMED = "connection.resumed"
     RUN_STATUS = "run.status"
     INCIDENT_OPENED = "incident.opened"
     INCIDENT_GREW = "incident.grew"
@@ -62,6 +64,7 @@ _READ_BY = {
     "record": Scope.RECORDS_READ,
     "database": Scope.DATABASES_READ,
     "automation": Scope.AUTOMATIONS_READ,
+    "connection": Scope.INTEGRATIONS_READ,
     "run": Scope.AUTOMATIONS_READ,
     "incident": Scope.AUTOMATIONS_READ,
     "alert": Scope.AUTOMATIONS_READ,

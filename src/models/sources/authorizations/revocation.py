@@ -10,6 +10,7 @@ from models.sources.authorizations.rules import ACCESS_TOKEN, OAUTH_PROVIDERS
 from models.sources.connections.commands import delete_connection
 from models.sources.connections.queries import get_connection, open_connection
 from models.sources.connections.shapes import DeletedConnection
+from models.sources.outbound_limits.pauses import call_back
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -26,6 +27,7 @@ async def disconnect(
     found = await get_connection(work, actor, connection_id)
     if found.provider in OAUTH_PROVIDERS:
         await _accept_revocation(work, actor, keys, connection_id)
+    await call_back(work, actor.workspace_id, connection_id)
     return await delete_connection(work, actor, connection_id)
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, WithJsonSchema
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
+from models.core.pauses.shapes import WAITING_FOR
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     ImportKind,
@@ -171,7 +172,7 @@ class SourceRunState(Shape):
     """The changing part of a run that is watched; `skippedCells` had no form of their field.
 
     `advice` says what to do about the error. A run that should go on may wait for a worker that was
-    lost, since `waitingForWorkerSince`.
+    lost, since `waitingForWorkerSince`, and for a paused connection: `waitingFor`.
     """
 
     status: DataSourceRunStatus
@@ -186,6 +187,7 @@ class SourceRunState(Shape):
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
     waiting_for_worker_since: Moment | None = None
+    waiting_for: Annotated[JsonObject, WithJsonSchema(WAITING_FOR)] | None = None
 
 
 class SourceRunOverview(Shape):

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
@@ -106,23 +106,24 @@ async def update_limit(
     )
     row = await work.first(statement, of=OutboundPlace)
     assert row is not None, "it is held"
-    await _ask_anew(work, row)
+    await ask_anew(work, row)
     return await get_limit(work, actor, limit_id)
 
 
 async def delete_limit(work: UnitOfWork, actor: Actor, limit_id: Id) -> DeletedOutboundLimit:
-    """Remove a limit; calls that wait may go, unless an answer has asked for a pause.
+    """Remove a limit; calls that wait may go, unless their place is paused.
 
     Raises NotFoundError.
     """
     place = await _hold(work, actor, limit_id)
     await Line.of(work, place).call_all_back()
     is_limit = (_place.id == limit_id, _place.workspace_id == actor.workspace_id)
-    await work.execute(delete(outbound_call).where(outbound_call.c.place_id == limit_id))
-    paused = _place.paused_until > func.clock_timestamp()
+    put_off = and_(_place.paused_until > func.clock_timestamp(), _place.host.is_not(None))
+    if place.paused_at is None:
+        await work.execute(delete(outbound_call).where(outbound_call.c.place_id == limit_id))
     kept = await work.execute(
         update(outbound_place)
-        .where(*is_limit, paused, _place.host.is_not(None))
+        .where(*is_limit, or_(put_off, _place.paused_at.is_not(None)))
         .values(per_second=None, at_once=None, next_at=None, free_at=None)
     )
     if not kept.rowcount:
@@ -155,7 +156,7 @@ async def _hold(work: UnitOfWork, actor: Actor, limit_id: Id) -> OutboundPlace:
     return place
 
 
-async def _ask_anew(work: UnitOfWork, place: OutboundPlace) -> None:
+async def ask_anew(work: UnitOfWork, place: OutboundPlace) -> None:
     """Take back the moments that were given by the limits of before."""
     line = outbound_call.c
     not_gone = (line.place_id == place.id, ~line.gone, line.go_at.is_not(None))

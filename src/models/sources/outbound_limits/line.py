@@ -13,7 +13,14 @@ from sqlalchemy import ARRAY, and_, case, delete, func, literal, null, or_, sele
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, Timestamp
-from models.sources.outbound_limits.rules import LEASE, Pace, next_round, signal_of, stay
+from models.sources.outbound_limits.rules import (
+    LEASE,
+    Pace,
+    next_round,
+    signal_of,
+    slower,
+    stay,
+)
 from models.sources.outbound_limits.tables import (
     OutboundPlace,
     outbound_call,
@@ -26,19 +33,26 @@ from runtime.families import Family
 _call = outbound_call.c
 _NOW = func.clock_timestamp()
 _WAITS, _HOLDS = _call.go_at.is_(None), _call.go_at.is_not(None)
+NO_PAUSE = dict.fromkeys(
+    ("paused_at", "pause_reason", "paused_by_user_id", "resumed_at", "release_rate")
+)
 _SOONER = timedelta(seconds=1)
 """A call that is away is told of its moment where it would come back so much later by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that somebody wants to make; it has the same `key` whenever they come back."""
+    """A call that somebody wants to make; it has the same `key` whenever they come back.
+
+    One that `passes` is not held up by the pause of a connection.
+    """
 
     workspace_id: Id
     work_id: Id
     key: str
     host: str
     connection_id: Id | None = None
+    passes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +94,26 @@ class Line:
     place_id: Id
     workspace_id: Id
     pace: Pace
+    releases: bool = False
+    """After the pause of a connection, until nobody waits."""
 
     @classmethod
     def of(cls, work: UnitOfWork, place: OutboundPlace) -> "Line":
         """The line of a place that was just locked."""
         pace = Pace(
-            place.per_second, place.at_once, place.next_at, place.free_at, place.paused_until
+            slower(place.per_second, place.release_rate),
+            place.at_once,
+            place.next_at,
+            place.free_at,
+            place.paused_until,
+            stopped=place.paused_at is not None and place.resumed_at is None,
         )
-        return cls(work, place.id, place.workspace_id, pace)
+        releases = place.resumed_at is not None
+        return cls(work, place.id, place.workspace_id, pace, releases)
 
     async def wait(self, call: Call) -> Wait:
         """Have a call stand in line, and say how long it has to wait still."""
-        if self.pace.per_second is None and self.pace.at_once is None:
+        if not self.pace.has_line:
             # Only an answer has asked for a pause: after it there is no line.
             now: datetime = await self.work.scalar(select(_NOW))
             return Wait(self.pace.first_moment(now) - now)
@@ -102,7 +124,7 @@ class Line:
             return Wait(self.pace.turn(standing.go_at, standing.earlier) - standing.now)
         waited = standing.now - standing.entered_at
         time = stay(self.pace, standing.now, standing.held, standing.before, waited)
-        return Wait(time, known=self.pace.at_once is None)
+        return Wait(time, known=self.pace.stopped or self.pace.at_once is None)
 
     async def advance(self) -> None:
         """Give moments to the first in line, as far as the limits let them."""
@@ -138,11 +160,26 @@ class Line:
             this = outbound_place.c.id == self.place_id
             free_at = self.pace.free_after(gone_at)
             await self.work.execute(update(outbound_place).where(this).values(free_at=free_at))
+        await self.end_release()
+
+    async def end_release(self) -> None:
+        """Forget the pause of a line that nobody waits in, and its place where it has no limit."""
+        waits = select(_call.call_key).where(_call.place_id == self.place_id, ~_call.gone)
+        if not self.releases or await self.work.first(waits.limit(1)) is not None:
+            return
+        place = outbound_place.c
+        this = place.id == self.place_id
+        limited = or_(place.per_second.is_not(None), place.at_once.is_not(None))
+        ended = update(outbound_place).where(this, limited).values(NO_PAUSE)
+        if not (await self.work.execute(ended)).rowcount:
+            await self.work.execute(delete(outbound_place).where(this))
 
     async def call_all_back(self) -> None:
-        """Have all that are away ask again: what they were told holds no longer."""
-        away = select(_call.work_id, _call.call_key, _call.execution).where(
-            _call.place_id == self.place_id, _call.execution.is_not(None)
+        """Have all that are away ask again, in their order: what they were told holds no longer."""
+        away = (
+            select(_call.work_id, _call.call_key, _call.execution)
+            .where(_call.place_id == self.place_id, _call.execution.is_not(None))
+            .order_by(_call.position)
         )
         await self._tell(await self.work.rows(away, of=_Away))
 
@@ -152,7 +189,11 @@ class Line:
         A moment that lies in a pause is given back.
         """
         own = and_(_call.call_key == call.key, _call.gone)
-        lost = or_(_call.ends_at < _NOW, own)
+        late = _call.ends_at < _NOW
+        if self.pace.stopped:
+            # Workers may be away for a while in a long pause, and nobody loses their place by it.
+            late = and_(late, _call.gone)
+        lost = or_(late, own)
         await self.work.execute(delete(outbound_call).where(_call.place_id == self.place_id, lost))
         pauses = literal(self.pace.paused_until, Timestamp) > _NOW
         await self.work.execute(

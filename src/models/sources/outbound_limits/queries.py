@@ -27,6 +27,8 @@ class _Row(Protocol):
     next_at: datetime | None
     free_at: datetime | None
     paused_until: datetime | None
+    paused_at: datetime | None
+    resumed_at: datetime | None
     created_at: datetime
     updated_at: datetime
     waiting: int
@@ -72,6 +74,7 @@ def _seen(actor: Actor) -> Select[Any]:
 
 def _shown(row: _Row) -> OutboundLimitBody:
     paused_until = row.paused_until if row.paused_until and row.paused_until > row.now else None
+    is_stopped = row.paused_at is not None and row.resumed_at is None
     moments = [one for one in (row.next_at, row.free_at, paused_until) if one and one > row.now]
     return OutboundLimitBody(
         id=row.id,
@@ -82,7 +85,7 @@ def _shown(row: _Row) -> OutboundLimitBody:
         at_once=row.at_once,
         waiting=row.waiting,
         at_once_now=row.under_way,
-        next_free_at=max(moments, default=None),
+        next_free_at=None if is_stopped else max(moments, default=None),
         paused_until=paused_until,
         created_at=row.created_at,
         updated_at=row.updated_at,

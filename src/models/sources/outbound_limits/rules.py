@@ -25,22 +25,35 @@ MOST_CATCH_UP = timedelta(seconds=0.5)
 """A call that went late lets the next one go so much sooner, and no more than their distance."""
 SHORTEST_STAY, LONGEST_STAY = timedelta(seconds=10), timedelta(minutes=5)
 """The time after which a call without a moment looks after itself."""
+LONGEST_REST = timedelta(minutes=30)
+"""The same under the pause of a connection, which may last for days."""
+MOST_RELEASED = 6_000
+"""The highest pace of a resumed connection, in calls a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The limits of a place, and the moments before which none, or no further call goes."""
+    """The limits of a place, and the moments before which none, or no further call goes.
+
+    While it is `stopped`, no call gets a moment.
+    """
 
     per_second: float | None = None
     at_once: int | None = None
     next_at: datetime | None = None
     free_at: datetime | None = None
     paused_until: datetime | None = None
+    stopped: bool = False
 
     @property
     def interval(self) -> timedelta:
         """The time between two calls."""
         return timedelta(seconds=1 / self.per_second) if self.per_second else timedelta()
+
+    @property
+    def has_line(self) -> bool:
+        """False where only an answer has asked for a pause."""
+        return self.stopped or self.per_second is not None or self.at_once is not None
 
     def first_moment(self, now: datetime) -> datetime:
         """The earliest moment that another call may have, as far as the rate and a pause say."""
@@ -61,6 +74,8 @@ class Pace:
 
     def room(self, held: int) -> int | None:
         """The calls that may go beside the `held` ones; None for any number."""
+        if self.stopped:
+            return 0
         return None if self.at_once is None else max(0, self.at_once - held)
 
 
@@ -92,7 +107,14 @@ def stay(pace: Pace, now: datetime, held: int, before: int, waited: timedelta) -
     own = pace.first_moment(now) - now + before * pace.interval
     if pace.room(held) is None:
         return own
-    return max(own, min(max(waited, SHORTEST_STAY), LONGEST_STAY))
+    longest = LONGEST_REST if pace.stopped else LONGEST_STAY
+    return max(own, min(max(waited, SHORTEST_STAY), longest))
+
+
+def slower(per_second: float | None, release_rate: int | None) -> float | None:
+    """The rate that a limit and a release leave together."""
+    rates = (per_second, release_rate and release_rate / 60)
+    return min((rate for rate in rates if rate), default=None)
 
 
 def signal_of(call_key: str) -> str:

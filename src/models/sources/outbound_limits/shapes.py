@@ -9,6 +9,7 @@ from models.sources.outbound_limits.rules import (
     LEAST_PER_SECOND,
     MOST_AT_ONCE,
     MOST_PER_SECOND,
+    MOST_RELEASED,
 )
 
 PerSecond = Annotated[
@@ -38,6 +39,14 @@ class UpdateOutboundLimit(Input):
 
     per_second: PerSecond | None = None
     at_once: AtOnce | None = None
+
+
+class ResumeConnection(Input):
+    """Body of resume connection: `rate` calls a minute, or all at once without it."""
+
+    model_config = example({"rate": 60})
+
+    rate: Annotated[int, Field(ge=1, le=MOST_RELEASED)] | None = None
 
 
 class OutboundLimitBody(Shape):

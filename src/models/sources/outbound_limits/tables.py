@@ -15,7 +15,10 @@ class OutboundPlace(SQLModel, table=True):
     """A host or a connection, as one workspace calls it.
 
     Without `per_second` and `at_once` it has no limit, and is there for its `paused_until`, which
-    an answer asked for. `next_at` is the first moment that no call has been given yet, `free_at`
+    an answer asked for, or for `paused_at`, from which on somebody holds a connection up. From
+    `resumed_at` on it lets its line go, `release_rate` calls a minute.
+
+    `next_at` is the first moment that no call has been given yet, `free_at`
     the first at which another one may go, however late those before it went.
     """
 
@@ -53,6 +56,11 @@ class OutboundPlace(SQLModel, table=True):
     next_at: datetime | None = Field(default=None, sa_type=Timestamp)
     free_at: datetime | None = Field(default=None, sa_type=Timestamp)
     paused_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    paused_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    pause_reason: str | None = None
+    paused_by_user_id: Id | None = None
+    resumed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    release_rate: int | None = None
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 

@@ -3,7 +3,7 @@
 The second of two places is only entered with a moment at the first: a connection, and then a host.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
@@ -20,7 +20,9 @@ from runtime.work import Work
 
 _place, _call = outbound_place.c, outbound_call.c
 _NOW = func.clock_timestamp()
-_LIMITED = or_(_place.per_second.is_not(None), _place.at_once.is_not(None))
+_LIMITED = or_(
+    _place.per_second.is_not(None), _place.at_once.is_not(None), _place.paused_at.is_not(None)
+)
 
 _MINDED = PreparedStatement(
     select(_place.id).where(
@@ -46,7 +48,9 @@ async def is_limited(work: Work, call: Call) -> bool:
 
 async def ask(work: UnitOfWork, call: Call) -> Wait:
     """Ask for the turn of a call; with nothing to wait for it goes now."""
-    lines = [Line.of(work, place) for place in await _held_places(work, call)]
+    places = await _held_places(work, call)
+    places = [place for place in places if place.paused_at is None or not call.passes]
+    lines = [Line.of(work, place) for place in places]
     for line in lines:
         if wait := await line.wait(call):
             await keep(work, call)
@@ -56,8 +60,18 @@ async def ask(work: UnitOfWork, call: Call) -> Wait:
     return NO_WAIT
 
 
-async def go_away(work: UnitOfWork, call: Call, execution: str, wait: Wait) -> None:
-    """Leave a call in its line, for an execution that comes back for it after this time."""
+async def ask_and_leave(work: UnitOfWork, call: Call, execution: str) -> Wait:
+    """Ask once more, and leave the call in its line, for an execution that comes back for it.
+
+    Whoever changes the place meanwhile waits, and then finds whom to tell.
+    """
+    wait = await ask(work, call)
+    if wait:
+        await _go_away(work, call, execution, wait)
+    return wait
+
+
+async def _go_away(work: UnitOfWork, call: Call, execution: str, wait: Wait) -> None:
     back_at = _NOW + wait.time
     await work.execute(
         update(outbound_call)
@@ -78,6 +92,12 @@ async def end(work: UnitOfWork, call: Call) -> None:
     for place in places:
         if place.at_once is not None:
             await Line.of(work, place).advance()
+
+
+async def leave_lines(work: UnitOfWork, workspace_id: Id, work_ids: Collection[Id]) -> None:
+    """Take calls of closed work out of their lines, but for those under way."""
+    theirs = (_call.workspace_id == workspace_id, _call.work_id.in_(sorted(work_ids)))
+    await work.execute(delete(outbound_call).where(*theirs, ~_call.gone))
 
 
 async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float) -> None:

@@ -2,16 +2,19 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models.sources.outbound_limits.rules import (
     AHEAD,
+    LONGEST_REST,
     LONGEST_STAY,
     MOST_CATCH_UP,
     SHORTEST_STAY,
     Pace,
     next_round,
+    slower,
     stay,
 )
 
@@ -73,6 +76,23 @@ def test_nobody_has_a_moment_in_a_pause() -> None:
     assert stay(pace, NOW, held=0, before=2, waited=timedelta()) == timedelta(seconds=60.4)
     after = next_round(pace, _at(59), held=0, waiting=1)
     assert list(after.moments) == [_at(60)]
+
+
+def test_nobody_goes_through_a_paused_connection_and_looks_grow_rare() -> None:
+    paused = Pace(per_second=5, at_once=3, stopped=True)
+    assert not next_round(paused, NOW, held=0, waiting=3).moments
+    stays = [stay(paused, NOW, 0, 0, timedelta(seconds=waited)) for waited in (0, 60, 86_400)]
+    assert stays == [SHORTEST_STAY, timedelta(minutes=1), LONGEST_REST]
+
+
+@pytest.mark.parametrize(
+    ("per_second", "release_rate", "rate"),
+    [(None, None, None), (5, None, 5), (None, 60, 1), (5, 60, 1), (0.5, 60, 0.5)],
+)
+def test_a_release_goes_by_the_slower_of_its_rate_and_the_limit(
+    per_second: float | None, release_rate: int | None, rate: float | None
+) -> None:
+    assert slower(per_second, release_rate) == rate
 
 
 def test_who_waits_for_room_looks_after_itself_less_and_less_often() -> None:

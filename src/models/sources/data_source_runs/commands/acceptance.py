@@ -30,6 +30,7 @@ from models.sources.data_source_runs.shapes import DataSourceRunDetail, Spreadsh
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
+from models.sources.outbound_limits.turns import leave_lines
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
 from runtime.families import Family
@@ -196,3 +197,4 @@ async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
         await end_run(work, run, end, actor.principal)
         family = family_of(run.data_source_id)
         await lifecycle.cancel_executions(work, family, actor.workspace_id, [run_id])
+        await leave_lines(work, actor.workspace_id, [run_id])
