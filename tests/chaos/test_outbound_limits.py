@@ -82,14 +82,14 @@ async def test_the_bound_holds_over_two_workers_and_the_death_of_one(
     run = automation_run.c
 
     async def all_ended() -> bool:
-        async with idle.database.reading() as work:
+        async with idle.database.reading() as reading:
             succeeded = select(func.count()).where(run.id.in_(runs), run.status == "succeeded")
-            return bool(await work.scalar(succeeded) == RUNS)
+            return bool(await reading.scalar(succeeded) == RUNS)
 
     await eventually(all_ended, what="the ends of all runs")
     assert crowd.most == AT_ONCE
     calls = [one.headers["idempotency-key"] for one in crowd.endpoint.requests]
     repeated = [key for key, same in itertools.groupby(sorted(calls)) if len(list(same)) > 1]
     assert len(repeated) <= AT_ONCE, "only calls that were on their way are made again"
-    async with idle.database.reading() as work:
-        assert await work.scalar(select(func.count()).select_from(outbound_call)) == 0
+    async with idle.database.reading() as reading:
+        assert await reading.scalar(select(func.count()).select_from(outbound_call)) == 0
