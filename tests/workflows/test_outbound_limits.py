@@ -5,15 +5,20 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from models.core.base import Id
+from models.sources.outbound_limits.commands import delete_limit, update_limit
+from models.sources.outbound_limits.shapes import UpdateOutboundLimit
 from models.sources.outbound_limits.tables import outbound_call, outbound_place
 from runtime.clock import utc_now
 from runtime.ids import new_id
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine, graph, node
+from tests.support.patience import eventually
 from tests.support.spaces import make_space
+
+_QUICK = UpdateOutboundLimit.model_validate({"perSecond": 50})
 
 
 async def _limit(engine: Engine, host: str = "127.0.0.1", **limits: Any) -> Id:
@@ -109,3 +114,63 @@ async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
     assert len(arrivals) == 5
     # The other workspace called at once; the clocks of server and database differ a little.
     assert min(arrivals[2:]) - arrivals[0] >= 2.5
+
+
+async def _waiting(engine: Engine) -> int:
+    """The calls that wait for their turns, away from their activities."""
+    line = outbound_call.c
+    async with engine.database.reading() as work:
+        count = await work.scalar(
+            select(func.count()).where(
+                line.workspace_id == engine.actor.workspace_id, line.execution.is_not(None)
+            )
+        )
+        return int(count)
+
+
+async def _held_back(engine: Engine, serve: Serve, runs: int) -> tuple[Id, Id, list[Id]]:
+    """A limit of one call in a quarter of an hour, an automation, and its runs that wait."""
+    limit_id = await _limit(engine, per_second=1 / 900)
+    server = await serve(reply(200))
+    calling = await engine.publish(graph(node("call", "http_request", url=server.url)))
+    first = await engine.start(calling.id)
+    assert (await engine.ended(calling.id, first)).status == "succeeded"
+    waiting = [await engine.start(calling.id) for _ in range(runs)]
+
+    async def all_wait() -> bool:
+        return await _waiting(engine) == runs
+
+    await eventually(all_wait, what="calls that wait")
+    return limit_id, calling.id, waiting
+
+
+async def test_calls_that_wait_go_by_a_changed_limit(engine: Engine, serve: Serve) -> None:
+    engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    limit_id, automation_id, waiting = await _held_back(engine, serve, 6)
+    async with engine.database.transaction() as work:
+        await update_limit(work, engine.actor, limit_id, _QUICK)
+    for run_id in waiting:
+        run = await engine.ended(automation_id, run_id)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    assert await _waiting(engine) == 0
+
+
+async def test_calls_that_wait_go_when_the_limit_is_removed(engine: Engine, serve: Serve) -> None:
+    engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    limit_id, automation_id, waiting = await _held_back(engine, serve, 6)
+    async with engine.database.transaction() as work:
+        await delete_limit(work, engine.actor, limit_id)
+    for run_id in waiting:
+        run = await engine.ended(automation_id, run_id)
+        assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
+    assert await _waiting(engine) == 0
+
+
+async def test_a_cancelled_run_leaves_its_line(engine: Engine, serve: Serve) -> None:
+    engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    limit_id, automation_id, (given_up, patient) = await _held_back(engine, serve, 2)
+    await engine.cancel(automation_id, given_up)
+    assert (await engine.ended(automation_id, given_up)).status == "cancelled"
+    async with engine.database.transaction() as work:
+        await update_limit(work, engine.actor, limit_id, _QUICK)
+    assert (await engine.ended(automation_id, patient)).status == "succeeded"

@@ -1,5 +1,6 @@
 """Calls about incidents, and what a person is shown of the answers."""
 
+import asyncio
 import sys
 import webbrowser
 from collections.abc import Mapping
@@ -8,18 +9,23 @@ from urllib.parse import quote, urljoin
 from cli.api_client import ApiClient, Json
 from cli.client.platform import Place, connected
 from cli.client.tables import clock, plain, print_rows
-from cli.client.wire import print_json
+from cli.client.wire import list_of, print_json
 from cli.console import say, terminal
 
 _COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST", "MESSAGE")
+_WATCHED = ("state", "runs", "lastFailedAt", "assigneeUserId", "note")
+_LOOK_SECONDS = 2.0
+"""Between two looks at an incident that is watched."""
 _RECORD_COLUMNS = ("ID", "DATABASE", "RUNS", "LAST", "TITLE")
 
 
-async def print_incidents(place: Place, filters: Mapping[str, object], *, as_json: bool) -> None:
+async def print_incidents(
+    place: Place, filters: Mapping[str, object], limit: int, *, as_json: bool
+) -> None:
     """Print the incidents that fit. Raises StartError."""
-    wanted = {name: str(value) for name, value in filters.items() if value is not None}
     async with await connected(place) as client:
-        listed = await client.call("GET", f"{client.workspace}/incidents", params=wanted)
+        path = f"{client.workspace}/incidents"
+        listed = await list_of(client, path, "incidents", filters, limit)
     if as_json:
         print_json(listed)
         return
@@ -32,11 +38,34 @@ async def show_incident(place: Place, incident_id: str, *, as_json: bool) -> Non
         _print(await client.call("GET", _path(client, incident_id)), as_json=as_json)
 
 
-async def print_records(place: Place, incident_id: str, *, as_json: bool) -> None:
+async def watch_incident(place: Place, incident_id: str, *, as_json: bool) -> None:
+    """Print each change of an incident until it is closed. Raises StartError."""
+    last: tuple[object, ...] = ()
+    async with await connected(place) as client:
+        while True:
+            one = await client.call("GET", _path(client, incident_id))
+            state = tuple(one.get(key) for key in _WATCHED)
+            if state != last:
+                _show_change(one, as_json=as_json)
+            if one["state"] == "closed":
+                return
+            last = state
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _show_change(one: Json, *, as_json: bool) -> None:
+    if as_json:
+        print_json(one, indent=None)
+        return
+    moment = clock(one.get("closedAt") or one["lastFailedAt"])
+    say(terminal(), f"{moment}  {one['state']}, {one['runs']} runs  {plain(one['message'] or '')}")
+
+
+async def print_records(place: Place, incident_id: str, limit: int, *, as_json: bool) -> None:
     """Print the records that an incident is about. Raises StartError."""
     async with await connected(place) as client:
         path = f"{_path(client, incident_id)}/records"
-        listed = await client.call("GET", path, params={"limit": "100"})
+        listed = await list_of(client, path, "records", {}, limit)
     if as_json:
         print_json(listed)
         return

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.client.platform import JSON, PROFILE, STATE_DIR, run_command
+from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, run_command
 
 incidents = typer.Typer(
     name="incidents",
@@ -21,7 +21,7 @@ def list_incidents(
     *,
     state: Annotated[str | None, typer.Option(help="open, muted or closed.")] = None,
     automation: Annotated[str | None, typer.Option(metavar="ID", help="Of one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many at most.")] = 30,
+    limit: LIMIT = 30,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,
@@ -29,8 +29,8 @@ def list_incidents(
     """List incidents, the one opened last first, by the filters of the API."""
     from cli.client.incident_calls import print_incidents
 
-    filters = {"state": state, "automationId": automation, "limit": limit}
-    run_command(print_incidents((profile, state_dir), filters, as_json=json))
+    filters = {"state": state, "automationId": automation}
+    run_command(print_incidents((profile, state_dir), filters, limit, as_json=json))
 
 
 @incidents.command()
@@ -44,13 +44,27 @@ def show(
 
 
 @incidents.command()
-def records(
+def watch(
     incident: _INCIDENT, json: JSON = False, profile: PROFILE = None, state_dir: STATE_DIR = None
 ) -> None:
-    """List the records that its runs were about, up to 100."""
+    """Follow an incident until it is closed; Ctrl-C leaves it as it is."""
+    from cli.client.incident_calls import watch_incident
+
+    run_command(watch_incident((profile, state_dir), incident, as_json=json))
+
+
+@incidents.command()
+def records(
+    incident: _INCIDENT,
+    limit: LIMIT = 100,
+    json: JSON = False,
+    profile: PROFILE = None,
+    state_dir: STATE_DIR = None,
+) -> None:
+    """List the records that its runs were about."""
     from cli.client.incident_calls import print_records
 
-    run_command(print_records((profile, state_dir), incident, as_json=json))
+    run_command(print_records((profile, state_dir), incident, limit, as_json=json))
 
 
 @incidents.command()

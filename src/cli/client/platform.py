@@ -28,6 +28,7 @@ STATE_DIR = Annotated[
         help="The platform that runs on this state directory; .state where no profile is in use.",
     ),
 ]
+LIMIT = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print what the API answers, as JSON.")]
 
 Place = tuple[str | None, Path | None]

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from cli.api_client import ApiClient, Json, RefusedError
 from cli.client.platform import Place, connected
 from cli.client.tables import clock, print_rows, taken
-from cli.client.wire import print_json
+from cli.client.wire import list_of, print_json
 from cli.console import terminal
 
-_PAGE = 100
 _COLUMNS = ("ID", "STATUS", "AUTOMATION", "SOURCE", "ASKED FOR", "TOOK", "NOTE")
 
 
@@ -25,7 +24,8 @@ async def print_list(
 ) -> None:
     """Print the newest runs that fit. Raises StartError."""
     async with await connected(place) as client:
-        listed = await _list(client, filters, limit)
+        path = f"{client.workspace}/automation-runs"
+        listed = await list_of(client, path, "runs", filters, limit)
         if as_json:
             print_json(listed)
             return
@@ -48,23 +48,6 @@ async def print_list(
 
 def _attributes(run: Json) -> str:
     return " ".join(f"{key}:{value}" for key, value in sorted(run.get("attributes", {}).items()))
-
-
-async def _list(client: ApiClient, filters: Mapping[str, object], limit: int) -> Json:
-    """As many runs as are asked for, and the cursor behind them where there are more."""
-    query = {name: str(value) for name, value in filters.items() if value is not None}
-    runs: list[Json] = []
-    cursor: str | None = None
-    while len(runs) < limit:
-        turn = {"limit": str(min(_PAGE, limit - len(runs)))}
-        turn |= {} if cursor is None else {"cursor": cursor}
-        path = f"{client.workspace}/automation-runs"
-        page = await client.call("GET", path, params={**query, **turn})
-        runs += page["runs"]
-        cursor = page["cursor"]
-        if cursor is None:
-            break
-    return {"runs": runs, "cursor": cursor}
 
 
 async def _labels(client: ApiClient, automation_ids: Sequence[str]) -> dict[str, str]:

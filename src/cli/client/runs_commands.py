@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.client.platform import JSON, PROFILE, STATE_DIR, run_command
+from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, run_command
 
 runs = typer.Typer(
     name="runs",
@@ -40,7 +40,7 @@ def list_runs(
     max_seconds: Annotated[_SECONDS, typer.Option(help="That took so long at most.")] = None,
     error_code: Annotated[_TEXT, typer.Option(help="Of a node that failed.")] = None,
     failed_node: Annotated[_TEXT, typer.Option(metavar="ID", help="That failed in it.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 30,
+    limit: LIMIT = 30,
     json: JSON = False,
     profile: PROFILE = None,
     state_dir: STATE_DIR = None,

@@ -1,16 +1,38 @@
 """Calls that the commands for a terminal share, and answers printed as JSON."""
 
 import json
+from collections.abc import Mapping
 from urllib.parse import quote, urljoin
 
 import typer
 
 from cli.api_client import ApiClient, Json
 
+PAGE = 100
+"""Rows of a list that one request asks for at most."""
+
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print an answer of the API for another program."""
     typer.echo(json.dumps(value, indent=indent))
+
+
+async def list_of(
+    client: ApiClient, path: str, key: str, filters: Mapping[str, object], limit: int
+) -> Json:
+    """As many of a list as are asked for, and the cursor behind them where there are more."""
+    query = {name: str(value) for name, value in filters.items() if value is not None}
+    rows: list[Json] = []
+    cursor: str | None = None
+    while len(rows) < limit:
+        turn = {"limit": str(min(PAGE, limit - len(rows)))}
+        turn |= {} if cursor is None else {"cursor": cursor}
+        page = await client.call("GET", path, params={**query, **turn})
+        rows += page[key]
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    return {key: rows, "cursor": cursor}
 
 
 async def overview_of(client: ApiClient, run_id: str) -> Json:
