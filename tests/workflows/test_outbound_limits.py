@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import ColumnElement, func, insert, select
 
 from models.core.base import Id
 from models.sources.outbound_limits.commands import delete_limit, update_limit
@@ -37,6 +37,12 @@ async def _limit(engine: Engine, host: str = "127.0.0.1", **limits: Any) -> Id:
     return place_id
 
 
+async def _calls(engine: Engine, *those: ColumnElement[bool]) -> int:
+    mine = outbound_call.c.workspace_id == engine.actor.workspace_id
+    async with engine.database.reading() as work:
+        return int(await work.scalar(select(func.count()).where(mine, *those)))
+
+
 async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     await _limit(engine, per_second=5.0)
@@ -55,10 +61,7 @@ async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) 
         assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
     # Moments are the platform's; an arrival may be late, and never makes the calls more.
     assert arrivals[-1] - arrivals[0] >= 28 / 5 - 0.5
-    async with engine.database.reading() as work:
-        assert not await work.rows(
-            select(outbound_call).where(outbound_call.c.workspace_id == engine.actor.workspace_id)
-        )
+    assert await _calls(engine) == 0
 
 
 async def test_no_more_runs_than_the_bound_call_at_once(engine: Engine, serve: Serve) -> None:
@@ -94,7 +97,7 @@ async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
     async def answer(writer: asyncio.StreamWriter) -> None:
         arrivals.append(time.monotonic())
         if len(arrivals) == 1:
-            writer.write(reply(429, retry_after="3"))
+            writer.write(reply(429, retry_after="6"))
         else:
             writer.write(reply(200))
         await writer.drain()
@@ -106,6 +109,15 @@ async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
     refused = await mine.ended(first.id, await mine.start(first.id))
     assert refused.status == "failed"
     waiting = [await mine.start(first.id) for _ in range(3)]
+    causes: set[str] = set()
+
+    async def says_so() -> bool:
+        shown = (await mine.get(first.id, waiting[0])).metadata.get("waitingFor", {})
+        causes.update({shown["cause"]} if shown else {})
+        return bool(causes)
+
+    await eventually(says_so, what="a run that says it waits")
+    assert causes == {"answer"}
     free = await other.ended(theirs.id, await other.start(theirs.id))
     assert free.status == "succeeded"
     for run_id in waiting:
@@ -113,19 +125,13 @@ async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
         assert (run.status, run.node_runs[0].attempt) == ("succeeded", 1)
     assert len(arrivals) == 5
     # The other workspace called at once; the clocks of server and database differ a little.
-    assert min(arrivals[2:]) - arrivals[0] >= 2.5
+    assert min(arrivals[2:]) - arrivals[0] >= 5.5
+    assert await _calls(mine) == 0
 
 
 async def _waiting(engine: Engine) -> int:
     """The calls that wait for their turns, away from their activities."""
-    line = outbound_call.c
-    async with engine.database.reading() as work:
-        count = await work.scalar(
-            select(func.count()).where(
-                line.workspace_id == engine.actor.workspace_id, line.execution.is_not(None)
-            )
-        )
-        return int(count)
+    return await _calls(engine, outbound_call.c.execution.is_not(None))
 
 
 async def _held_back(engine: Engine, serve: Serve, runs: int) -> tuple[Id, Id, list[Id]]:
@@ -141,6 +147,10 @@ async def _held_back(engine: Engine, serve: Serve, runs: int) -> tuple[Id, Id, l
         return await _waiting(engine) == runs
 
     await eventually(all_wait, what="calls that wait")
+    for run_id in waiting:
+        waits = (await engine.get(calling.id, run_id)).metadata["waitingFor"]
+        assert (waits["kind"], waits["cause"]) == ("limited", "limit")
+        assert (waits["subject"], waits["host"]) == ("host", "127.0.0.1")
     return limit_id, calling.id, waiting
 
 

@@ -49,8 +49,8 @@ PAUSES = Guide(
         Topic(
             name="pauses",
             says=(
-                "An automation or a whole workspace is paused; runs that are under way go on. What"
-                " waits can be cancelled as any run. A resume that is under way at a rate can be"
+                "An automation, a whole workspace or a connection is paused. Runs that are under way"
+                " go on; of a connection their next call waits. What waits can be cancelled as any run. A resume that is under way at a rate can be"
                 " paused again, and keeps the order."
             ),
             shapes=("PauseWork", "ResumeWork"),

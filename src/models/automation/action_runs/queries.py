@@ -12,8 +12,7 @@ from models.automation.action_runs.tables import ActionRun, ActionStep, action_r
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.workers import waiting_for_worker_since
-from models.core.pauses.queries import waiting_for
-from models.sources.outbound_limits.pauses import held_up
+from models.sources.outbound_limits.waiting import waits_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
@@ -40,9 +39,9 @@ async def get_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) -> 
         since = await waiting_for_worker_since(work, row.started_at)
         if since is not None:
             detail.metadata["waitingForWorkerSince"] = wire_timestamp(since)
-        rests = await held_up(work, actor.workspace_id, [run_id])
-        if run_id in rests:
-            detail.metadata["waitingFor"] = waiting_for(rests[run_id])
+        waits = await waits_of(work, actor.workspace_id, [run_id])
+        if run_id in waits:
+            detail.metadata["waitingFor"] = waits[run_id]
     return detail
 
 

@@ -1,4 +1,4 @@
-"""Metadata of runs that a pause holds up: `waitingFor`."""
+"""Metadata of runs that a pause or an outbound limit holds up: `waitingFor`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,22 +6,22 @@ from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import RUN_TRANSITIONS, RunStatus
 from models.core.base import Id, JsonObject
 from models.core.pauses.queries import rests_of, waiting_for
-from models.sources.outbound_limits.pauses import held_up
+from models.sources.outbound_limits.waiting import waits_of
 from runtime.database import UnitOfWork
 
 
 async def waits_for_pauses(work: UnitOfWork, runs: Sequence[RunRow]) -> Mapping[Id, JsonObject]:
-    """`waitingFor` of the runs among these that rest, or of which a call waits, under a pause."""
+    """`waitingFor` of the runs among these that rest, or of which a call waits."""
     queued = [run.id for run in runs if run.status == RunStatus.QUEUED]
     under_way = [run.id for run in runs if run.status != RunStatus.QUEUED and _is_open(run)]
     if not queued and not under_way:
         return {}
     workspace_id = runs[0].workspace_id
-    rests = {
-        **await rests_of(work, workspace_id, queued),
-        **await held_up(work, workspace_id, under_way),
+    rests = await rests_of(work, workspace_id, queued)
+    return {
+        **{run_id: waiting_for(rest) for run_id, rest in rests.items()},
+        **await waits_of(work, workspace_id, under_way),
     }
-    return {run_id: waiting_for(rest) for run_id, rest in rests.items()}
 
 
 def _is_open(run: RunRow) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 
 from models.core.base import Id, JsonObject
 from models.core.pauses.rules import PauseCause, PauseState
-from models.core.pauses.shapes import PauseShape
+from models.core.pauses.shapes import PauseShape, WaitKind
 from models.core.pauses.tables import Pause, pause, resting_intent
 from runtime.database import UnitOfWork
 from runtime.timestamps import wire_timestamp
@@ -34,7 +34,7 @@ class Rest(Protocol):
 def waiting_for(rest: Rest) -> JsonObject:
     """The `waitingFor` of work that a pause holds up."""
     return {
-        "kind": "paused",
+        "kind": WaitKind.PAUSED,
         "subject": rest.subject_kind,
         "subjectId": str(rest.subject_id),
         "cause": rest.cause,

@@ -1,5 +1,6 @@
 """Pauses on the wire."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -43,14 +44,35 @@ class PauseShape(Shape):
     rate: int | None = None
 
 
+class WaitKind(StrEnum):
+    """The kind of a `waitingFor`."""
+
+    PAUSED = "paused"
+    LIMITED = "limited"
+
+
+class WaitCause(StrEnum):
+    """The cause of a wait that is `limited`."""
+
+    LIMIT = "limit"
+    ANSWER = "answer"
+    """An answer of the host has asked for it, by `Retry-After`."""
+
+
 WAITING_FOR = keys(
-    "kind subject subjectId cause reason since resuming",
+    "kind subject cause since",
     kind=TEXT,
     subject=TEXT,
     subjectId=ID,
+    host=TEXT,
     cause=TEXT,
     reason=TEXT,
     since=MOMENT,
+    until=MOMENT,
     resuming=FLAG,
 )
-"""The schema of `waitingFor`: the pause that holds a piece of work up."""
+"""The schema of `waitingFor`: the pause or the limit that holds a piece of work up.
+
+A pause names its subject by `subjectId`, and has `reason` and `resuming`. A limit names a `host`
+or a connection; `until` is the moment that the call has been given.
+"""

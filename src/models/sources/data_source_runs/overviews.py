@@ -9,7 +9,6 @@ from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.lifecycle.workers import waiting_for_worker_since
-from models.core.pauses.queries import waiting_for
 from models.sources.data_source_runs.notes import ERROR_NOTES
 from models.sources.data_source_runs.queries import run_in_workspace, shown_of
 from models.sources.data_source_runs.rows import SourceRunRow
@@ -18,7 +17,7 @@ from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunS
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.queries import SOURCE, placed_data_sources
-from models.sources.outbound_limits.pauses import held_up
+from models.sources.outbound_limits.waiting import waits_of
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
@@ -89,9 +88,9 @@ _STATE = (
 async def _state(work: UnitOfWork, row: SourceRunRow) -> SourceRunState:
     waits = row.status in OPEN_RUN
     since = await waiting_for_worker_since(work, row.created_at) if waits else None
-    rests = await held_up(work, row.workspace_id, [row.id] if waits else [])
+    outbound_waits = await waits_of(work, row.workspace_id, [row.id] if waits else [])
     waits_and_advice = {
-        "waiting_for": waiting_for(rests[row.id]) if row.id in rests else None,
+        "waiting_for": outbound_waits.get(row.id),
         "waiting_for_worker_since": since,
         "skipped_cells": row.progress.get("lost", 0),
         "advice": None if row.error_kind is None else ERROR_NOTES[ErrorKind(row.error_kind)],

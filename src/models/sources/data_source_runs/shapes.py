@@ -172,7 +172,7 @@ class SourceRunState(Shape):
     """The changing part of a run that is watched; `skippedCells` had no form of their field.
 
     `advice` says what to do about the error. A run that should go on may wait for a worker that was
-    lost, since `waitingForWorkerSince`, and for a paused connection: `waitingFor`.
+    lost, since `waitingForWorkerSince`, and for a connection or a host: `waitingFor`.
     """
 
     status: DataSourceRunStatus

@@ -113,11 +113,11 @@ class Line:
 
     async def wait(self, call: Call) -> Wait:
         """Have a call stand in line, and say how long it has to wait still."""
+        await self._enter(call)
         if not self.pace.has_line:
-            # Only an answer has asked for a pause: after it there is no line.
+            # Only an answer has asked for a pause: after it all go at once.
             now: datetime = await self.work.scalar(select(_NOW))
             return Wait(self.pace.first_moment(now) - now)
-        await self._enter(call)
         await self.advance()
         standing = await self._standing(call)
         if standing.go_at is not None:

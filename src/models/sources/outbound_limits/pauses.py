@@ -1,14 +1,12 @@
 """Pauses of connections: calls through one stay in its line until a resume (ADR 0097)."""
 
-from collections.abc import Collection, Mapping
-
-from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.pauses.queries import MOST_COUNTED, Rest
-from models.core.pauses.rules import PauseCause, PauseState
+from models.core.pauses.queries import MOST_COUNTED
+from models.core.pauses.rules import PauseState
 from models.core.pauses.shapes import PauseShape
 from models.sources.connections.queries import get_connection
 from models.sources.outbound_limits.commands import ask_anew
@@ -133,34 +131,6 @@ async def pause_of(work: UnitOfWork, actor: Actor, connection_id: Id) -> PauseSh
         rate=place.release_rate,
         resting=resting,
     )
-
-
-async def held_up(
-    work: UnitOfWork, workspace_id: Id, work_ids: Collection[Id]
-) -> Mapping[Id, Rest]:
-    """The pauses of connections for which calls of work wait, by the id of the work."""
-    if not work_ids:
-        return {}
-    rows = await work.rows(
-        select(
-            _call.work_id,
-            literal("connection").label("subject_kind"),
-            _place.connection_id.label("subject_id"),
-            literal(PauseCause.PERSON.value).label("cause"),
-            _place.pause_reason.label("reason"),
-            _place.paused_at,
-            _place.resumed_at,
-        )
-        .join(outbound_place, _place.id == _call.place_id)
-        .where(
-            _call.workspace_id == workspace_id,
-            _call.work_id.in_(sorted(work_ids)),
-            ~_call.gone,
-            _place.paused_at.is_not(None),
-        ),
-        of=Rest,
-    )
-    return {row.work_id: row for row in rows}
 
 
 async def _paused_place(

@@ -6,7 +6,7 @@ The second of two places is only entered with a moment at the first: a connectio
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -20,10 +20,14 @@ from runtime.work import Work
 
 _place, _call = outbound_place.c, outbound_call.c
 _NOW = func.clock_timestamp()
-_LIMITED = or_(
+HAS_LINE = or_(
     _place.per_second.is_not(None), _place.at_once.is_not(None), _place.paused_at.is_not(None)
 )
-
+"""Of a place for which somebody has set a limit or a pause; of others answers ask alone."""
+# A call that stood there in a pause goes through its place, too: its row ends with it.
+_STANDS = exists().where(
+    _call.place_id == _place.id, _call.call_key == bindparam("call_key", type_=_call.call_key.type)
+)
 _MINDED = PreparedStatement(
     select(_place.id).where(
         _place.workspace_id == bindparam("workspace_id"),
@@ -31,7 +35,7 @@ _MINDED = PreparedStatement(
             _place.host == bindparam("host"),
             _place.connection_id == bindparam("connection_id", type_=_place.connection_id.type),
         ),
-        or_(_LIMITED, _place.paused_until > _NOW),
+        or_(HAS_LINE, _place.paused_until > _NOW, _STANDS),
     )
 )
 
@@ -42,6 +46,7 @@ async def is_limited(work: Work, call: Call) -> bool:
         "workspace_id": call.workspace_id,
         "host": call.host,
         "connection_id": call.connection_id,
+        "call_key": call.key,
     }
     return await _MINDED.first(work, values) is not None
 
@@ -123,7 +128,7 @@ async def put_off(work: UnitOfWork, workspace_id: Id, host: str, seconds: float)
         select(_place.id)
         .where(
             _place.workspace_id == workspace_id,
-            ~_LIMITED,
+            ~HAS_LINE,
             _place.paused_until <= _NOW,
             _place.host != host,
         )
