@@ -49,9 +49,10 @@ PAUSES = Guide(
         Topic(
             name="pauses",
             says=(
-                "An automation, a whole workspace or a connection is paused. Runs that are under way"
-                " go on; of a connection their next call waits. What waits can be cancelled as any run. A resume that is under way at a rate can be"
-                " paused again, and keeps the order."
+                "An automation, a whole workspace or a connection is paused. Runs that are under"
+                " way go on; of a connection their next call waits. Each can be cancelled as any"
+                " run. A resume that is under way at a rate can be paused again, and keeps the"
+                " order."
             ),
             shapes=("PauseWork", "ResumeWork"),
         ),
