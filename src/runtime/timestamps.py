@@ -9,8 +9,13 @@ def truncate(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-# A batch shows one moment a thousand times.
-@lru_cache(maxsize=512)
 def wire_timestamp(moment: datetime) -> str:
     """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    # In UTC first: the two moments of an hour that a zone repeats are equal in that zone.
+    return _written(moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=512)
+def _written(moment: datetime) -> str:
+    """The text of a moment in UTC; records that are written together share theirs."""
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
