@@ -153,10 +153,7 @@ _CHANGED = _entries(
 
 
 def updating(source: CTE) -> Update:
-    """The change of records, which `source` describes, and the insertion of their history.
-
-    `write_parameters` gives its parameters.
-    """
+    """The change of records that `source` describes, with its history, by `write_parameters`."""
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
     history = recording_these(source, source.c.kind, source.c.before, source.c.after)
