@@ -110,9 +110,8 @@ def _detail(
     return blank.model_copy(update=values)
 
 
-_BLANK = RecordDetail.model_construct(  # type: ignore[call-arg]  # copies are filled
-    relations={}, computed={}, system={}, related={}
-)
+_WITHOUT: JsonObject = {"relations": {}, "computed": {}, "system": {}, "related": {}}
+_BLANK = RecordDetail.model_construct(**{**dict.fromkeys(RecordDetail.model_fields), **_WITHOUT})
 """Filling a copy takes a third of the time in which `model_construct` makes a shape."""
 
 
