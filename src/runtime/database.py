@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
 import psycopg
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import Row, event, select
 from sqlalchemy.engine import CursorResult
@@ -16,10 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
-from runtime import changed_logs
+from runtime import changed_logs, stored_json
 from runtime.work import SingleStatement, Work
 
 R = TypeVar("R")
+
+set_json_loads(stored_json.parse)
 
 _OVERFLOW = 5
 """Connections beyond the size of the pool, which are closed after use."""

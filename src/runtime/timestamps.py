@@ -1,6 +1,7 @@
 """Timestamps as the platform writes them: UTC with milliseconds (interface, general rule 4)."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def truncate(moment: datetime) -> datetime:
@@ -10,4 +11,11 @@ def truncate(moment: datetime) -> datetime:
 
 def wire_timestamp(moment: datetime) -> str:
     """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    # In UTC first: the two moments of an hour that a zone repeats are equal in that zone.
+    return _written(moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=512)
+def _written(moment: datetime) -> str:
+    """The text of a moment in UTC; records that are written together share theirs."""
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

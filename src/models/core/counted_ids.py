@@ -5,7 +5,17 @@ PostgreSQL asks for random bits for each UUIDv7, which takes it longer than to w
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, LargeBinary, Uuid, cast, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Integer,
+    LargeBinary,
+    Uuid,
+    cast,
+    func,
+    literal,
+    select,
+)
 
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -29,6 +39,9 @@ def counted_id(first: int, number: ColumnElement[int]) -> ColumnElement[Any]:
     return cast(func.encode(counted, "hex"), Uuid)
 
 
-def numbered_id(first: int) -> ColumnElement[Any]:
+def numbered_id() -> ColumnElement[Any]:
     """The id of each row of a statement, in the order in which it comes."""
-    return counted_id(first, func.row_number().over())
+    first = select(func.uuid_send(func.uuidv7())).scalar_subquery()
+    number = cast(func.row_number().over(), Integer)
+    counted = func.substring(first, 1, 12).concat(func.int4send(number))
+    return cast(func.encode(counted, "hex"), Uuid)

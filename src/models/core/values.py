@@ -31,7 +31,7 @@ def text(value: object, *, longest: int = MAX_TEXT) -> str:
         raise InvalidValueError("must be text")
     if len(value) > longest:
         raise InvalidValueError(f"must be at most {longest} characters")
-    if _UNSTORABLE.search(value):
+    if (not value.isascii() or "\x00" in value) and _UNSTORABLE.search(value):
         raise InvalidValueError("contains a character that is not text (NUL or a lone surrogate)")
     return value
 

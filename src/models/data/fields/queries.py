@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import ARRAY, ScalarSelect, Select, Uuid, bindparam, cast, func, literal, select
 
@@ -10,8 +10,8 @@ from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, placement_of, sees_items
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.data.fields.field_rows import field_spec, field_specs
-from models.data.fields.joins import open_databases, placed_databases
+from models.data.fields.field_rows import field_spec, fields_as_text, read_fields
+from models.data.fields.joins import live_databases, open_databases, placed_databases
 from models.data.fields.rows import RemovedFieldRow
 from models.data.fields.rules.fields import FieldSpecs, Schema
 from models.data.fields.rules.kinds import FieldKind
@@ -85,11 +85,9 @@ async def load_schema(
     """The fields of a database, in order.
 
     Raises `NotFoundError` of `noun` when there is no such database outside the trash.
-
-    One statement answers both, for every database has a title field.
     """
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
-    return schema_of(await _SCHEMA.rows(work, parameters), noun)
+    return schema_of(await _SCHEMA.first(work, parameters), noun)
 
 
 async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
@@ -226,33 +224,36 @@ async def find_removed(work: UnitOfWork, workspace_id: Id, field_id: Id) -> Remo
     return await work.first(select(removed_field).where(*this), of=RemovedFieldRow)
 
 
-def schema_of(rows: Sequence[DatabaseField], noun: str = "database") -> Schema:
-    """The schema made of these rows. Raises `NotFoundError` of `noun` when there are none."""
-    if not rows:
+class DatabaseWithFields(Protocol):
+    """A database, and its fields as text."""
+
+    workspace_id: Id
+    database_id: Id
+    fields: str
+
+
+def schema_of(row: DatabaseWithFields | None, noun: str = "database") -> Schema:
+    """The schema in a row of `schemas`. Raises `NotFoundError` of `noun` when there is none."""
+    if row is None:
         raise NotFoundError(noun)
-    return Schema(rows[0].workspace_id, rows[0].database_id, field_specs(rows))
+    return Schema(row.workspace_id, row.database_id, read_fields(row.fields))
 
 
-def fields_of() -> Select[Any]:
-    """Select the fields of databases outside the trash; the caller adds which databases.
+def schemas() -> Select[Any]:
+    """Select databases outside the trash with their fields; the caller adds which databases.
 
     The statement takes the parameter `workspace_id`.
     """
-    workspace_id = bindparam("workspace_id", type_=Uuid)
-    return (
-        select(field)
-        .join(database, database.c.id == field.c.database_id)
-        .join(*live_item_of(database))
-        .where(
-            field.c.workspace_id == workspace_id,
-            database.c.workspace_id == workspace_id,
-        )
-        .order_by(field.c.position, field.c.key)
+    return live_databases(
+        bindparam("workspace_id", type_=Uuid),
+        database.c.workspace_id,
+        database.c.id.label("database_id"),
+        fields_as_text().label("fields"),
     )
 
 
 _SCHEMA = PreparedStatement(
-    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)), DatabaseField
+    schemas().where(database.c.id == bindparam("database_id", type_=Uuid)), DatabaseWithFields
 )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from sqlalchemy import CTE, BigInteger, ColumnElement, func, literal, select
 
 from models.core.access.rules import Actor
-from models.core.counted_ids import first_id, numbered_id
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import FieldKind
 from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
@@ -49,7 +48,7 @@ async def insert_from(
         number = select(COUNTED.c.first).scalar_subquery() + place
         parameters["count"] = count
     # The change that tells of a creation has the id of the record, which is as new.
-    statement = inserting(number, source, id=source.c.id).add_cte(*also)
+    statement = inserting(number, source, source.c.id).add_cte(*also)
     await work.execute(statement, parameters)
 
 
@@ -61,7 +60,7 @@ async def update_from(
     `source` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
     `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
     """
-    statement = updating(source, id=numbered_id(await first_id(work))).add_cte(*also)
+    statement = updating(source).add_cte(*also)
     return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
 
 

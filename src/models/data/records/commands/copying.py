@@ -35,7 +35,7 @@ _COPIED = (
 )
 # A change gets the id of its record: both come from the database's clock, and to make another one
 # takes as long as the rest.
-_RECORD_ALL = recording_these(_COPIED, CREATED, null(), titled_values(_COPIED), id=_COPIED.c.id)
+_RECORD_ALL = recording_these(_COPIED, CREATED, null(), titled_values(_COPIED), _COPIED.c.id)
 
 
 @asynccontextmanager

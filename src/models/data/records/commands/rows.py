@@ -35,6 +35,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.core.counted_ids import numbered_id
 from models.data.fields.commands import taking_numbers
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import TITLE_KEY
@@ -65,10 +66,12 @@ def _entries(*columns: ColumnElement[Any]) -> CTE:
     return select(rows).cte("source")
 
 
-def recording_these(source: CTE, kind: _Sql, before: _Sql, after: _Sql, **more: _Sql) -> Insert:
-    """The insertion of what the source rows say of themselves."""
+def recording_these(
+    source: CTE, kind: _Sql, before: _Sql, after: _Sql, change_id: _Sql | None = None
+) -> Insert:
+    """The insertion of what the source rows say of themselves; their ids are new unless given."""
     values = {
-        **more,
+        "id": numbered_id() if change_id is None else change_id,
         "workspace_id": _WORKSPACE,
         "database_id": _DATABASE,
         "record_id": source.c.id,
@@ -90,10 +93,10 @@ def titled_values(source: CTE) -> _Sql:
     return titled.op("||")(source.c.data)
 
 
-def inserting(number: _Sql, source: CTE, **more: _Sql) -> Insert:
+def inserting(number: _Sql, source: CTE, change_id: _Sql | None = None) -> Insert:
     """The insertion of new records, which `source` describes, and of their history.
 
-    `write_parameters` gives its parameters, and `more` further columns of the history.
+    `write_parameters` gives its parameters, and `change_id` the ids of the history.
     """
     values = {
         "id": source.c.id,
@@ -113,7 +116,7 @@ def inserting(number: _Sql, source: CTE, **more: _Sql) -> Insert:
     # What the row says already is not sent again for its history.
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
     after = titled_values(source).op("||")(source.c.links).op("-")(omitted)
-    history = recording_these(source, CREATED, null(), after, **more).cte("history")
+    history = recording_these(source, CREATED, null(), after, change_id).cte("history")
     return insert(record).from_select(list(values), selected).add_cte(history)
 
 
@@ -149,14 +152,11 @@ _CHANGED = _entries(
 )
 
 
-def updating(source: CTE, **more: _Sql) -> Update:
-    """The change of records, which `source` describes, and the insertion of their history.
-
-    `write_parameters` gives its parameters, and `more` further columns of the history.
-    """
+def updating(source: CTE) -> Update:
+    """The change of records that `source` describes, with its history, by `write_parameters`."""
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
-    history = recording_these(source, source.c.kind, source.c.before, source.c.after, **more)
+    history = recording_these(source, source.c.kind, source.c.before, source.c.after)
     return (
         update(record)
         .where(

@@ -12,7 +12,7 @@ from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
 from models.data.fields.field_rows import fields_as_text, read_fields
 from models.data.fields.joins import DATABASE, database_of, live_database_of, placed_databases
-from models.data.fields.queries import fields_of, load_schema, schema_of
+from models.data.fields.queries import load_schema, schema_of, schemas
 from models.data.fields.rules.fields import Schema
 from models.data.records.commands.index import request_indexes
 from models.data.records.queries.details import record_details
@@ -101,7 +101,7 @@ _RECORD = PreparedStatement(
     _RecordWithFields,
 )
 _SCHEMA_OF = PreparedStatement(
-    fields_of().join(record, record.c.database_id == DATABASE.id).where(*_THIS)
+    schemas().join(record, record.c.database_id == DATABASE.id).where(*_THIS)
 )
 
 _NEWEST = (
@@ -170,7 +170,7 @@ async def newest_record(work: UnitOfWork, workspace_id: Id, database_id: Id) -> 
 async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
     """The schema that types a record, in one statement. Raises `NotFoundError`."""
     parameters = {"workspace_id": workspace_id, "record_id": record_id}
-    return schema_of(await _SCHEMA_OF.rows(work, parameters), "record")
+    return schema_of(await _SCHEMA_OF.first(work, parameters), "record")
 
 
 async def list_records(

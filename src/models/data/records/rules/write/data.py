@@ -68,13 +68,13 @@ class DataCheck:
 
     def new(self, data: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
         """The values of a new record: those written, then defaults; nothing required missing."""
-        change, problems = self.patch({**self._defaults, **data}, at)
+        change, problems = self.patch({**self._defaults, **data} if self._defaults else data, at)
         problems += [
             Detail(f"{at}data.{key}", "is required")
             for key in self._required
             if key not in change.values and key not in data
         ]
-        return Change(change.values), problems
+        return Change(change.values) if change.cleared else change, problems
 
     def patch(self, data: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
         """The values that are set and the keys that are cleared, by null."""
