@@ -45,6 +45,7 @@ RESOURCE = json.dumps(
         "capabilities": ["read"],
     }
 )
+ALERT = {"kind": "failures", "condition.runs": "5", "condition.minutes": "5"}
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "retry_run": {"from": "start"},
     "preview_operation_by_form": {"action": "cancel", "selection": "all"},
@@ -64,6 +65,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "import_form_by_form": {"resource": RESOURCE},
     "set_breaker_by_form": {"failures": "5", "pauseSeconds": "300"},
     "edit_connection_by_form": {"label": "Ours"},
+    "create_alert_rule_by_form": {"label": "Ours", **ALERT},
+    "edit_alert_rule": {"label": "Ours", **ALERT},
 }
 """Fields of the forms that need some, by the name of their page."""
 OUTCOMES = {"get_exchange", "get_content", "get_mounting", "get_importing", "get_importing_form"}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from api.console import files as console_files
+from api.console.alert_rules import editing as console_alert_rule_forms
 from api.console.alert_rules import routes as console_alert_rules
 from api.console.automations import canary as console_canary
 from api.console.automations import creation as console_creation
@@ -164,6 +165,7 @@ ROUTERS: Sequence[Router] = (
     console_run_filters.router,
     console_incidents.router,
     console_alert_rules.router,
+    console_alert_rule_forms.router,
     console_run_operations.router,
     console_run_actions.router,
     console_from_node.router,

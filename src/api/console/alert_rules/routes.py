@@ -3,6 +3,7 @@
 from starlette.responses import Response
 
 from api.console.forms import paged
+from api.console.people import member_names
 from api.console.refusals import refuse
 from api.console.rendering import page
 from api.console.shell import shell_of
@@ -10,15 +11,18 @@ from api.console.words import curl
 from api.kernel.routing import ApiRequest, Cursor, Router
 from api.routers.automation.alert_rules import LIST, READ
 from models.automation.alert_rules import queries
+from models.automation.alert_rules.shapes import AlertTest
+from runtime.errors import PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
 
-_ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
+ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
+ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
 _PAGE = 50
 _NEW = '{"label": "Payments fail", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
 
 
-@router.get(_ALERT_RULES, access=paged(LIST), documented=False)
+@router.get(ALERT_RULES, access=paged(LIST), documented=False)
 async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the alert rules of a workspace."""
     turn = request.page("console alert rules", _PAGE, cursor)
@@ -32,9 +36,18 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
 
 
-@router.get(f"{_ALERT_RULES}/{{alertRuleId}}", access=paged(READ), documented=False)
+@router.get(ALERT_RULE, access=paged(READ), documented=False)
 async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look at an alert rule, and when it fired."""
+    return await rule_page(request, cursor)
+
+
+async def rule_page(
+    request: ApiRequest,
+    cursor: str | None = None,
+    outcome: AlertTest | PlatformError | None = None,
+) -> Response:
+    """The page of a rule; with the `outcome` of a test, if it was just tried."""
     rule_id = request.ids["alertRuleId"]
     rule = await queries.get_rule(request.work, request.actor, rule_id)
     turn = request.page("console alert firings", _PAGE, cursor, rule_id)
@@ -47,9 +60,23 @@ async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response
         "Disable it": curl(shell.base, "PATCH", api, '{"enabled": false}'),
         "Delete it": curl(shell.base, "DELETE", api),
     }
-    return page(
-        request, "alert_rule.html", shell, rule=rule, firings=firings, cursor=cursor, calls=calls
+    tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
+    answer = page(
+        request,
+        "alert_rule.html",
+        shell,
+        rule=rule,
+        place=f"/workspaces/{request.workspace_id}/alert-rules/{rule_id}",
+        recipients=await member_names(request, rule.recipient_user_ids),
+        firings=firings,
+        cursor=cursor,
+        tried=tried,
+        refusal=refusal,
+        calls=calls,
     )
+    if refusal is not None:
+        answer.status_code = refusal.status
+    return answer
 
 
 def _api(request: ApiRequest) -> str:

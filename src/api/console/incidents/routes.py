@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from api.console.forms import done, paged
 from api.console.incidents.retry_forms import retry_of, values_of
+from api.console.people import member_names
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.runs.listing import automation_choices
@@ -19,9 +20,7 @@ from models.automation.incidents import commands, queries
 from models.automation.incidents.shapes import IncidentState, UpdateIncident
 from models.automation.run_operations.shapes import RunOperationPreview
 from models.core.access.rules import Scope
-from models.core.base import Id, JsonObject
-from models.people.members.queries import list_members
-from models.people.users.queries import display_name
+from models.core.base import JsonObject
 from runtime.errors import ConflictError, PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
@@ -29,7 +28,6 @@ router = Router(tags=["console"], refuse=refuse)
 _INCIDENTS = "/workspaces/{workspaceId}/incidents"
 _INCIDENT = f"{_INCIDENTS}/{{incidentId}}"
 _PAGE = 50
-_MOST_MEMBERS = 100
 _COUNTED, _EXAMINED = 20_000, 2_000
 """Runs that the preview counts and looks at: fewer than the operation, so that it is quick."""
 
@@ -71,6 +69,8 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     incident = await queries.get_incident(request.work, request.actor, incident_id)
     turn = request.page("console incident runs", _PAGE, cursor, incident_id)
     runs = await queries.list_incident_runs(request.work, request.actor, incident_id, turn)
+    assignee = incident.assignee_user_id
+    people = await member_names(request, [] if assignee is None else [assignee])
     shell = await shell_of(request)
     api = _api(request, incident_id)
     answer = page(
@@ -81,7 +81,7 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
         runs=runs,
         cursor=cursor,
         entered=entered,
-        members=await _members(request, incident.assignee_user_id),
+        members=[("", "Nobody"), *people.items()],
         is_open=incident.state is not IncidentState.CLOSED,
         may_act=shell.may(Scope.AUTOMATIONS_WRITE),
         calls={
@@ -94,18 +94,6 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     if entered.refusal is not None:
         answer.status_code = entered.refusal.status
     return answer
-
-
-async def _members(request: ApiRequest, assignee: Id | None) -> list[tuple[str, str]]:
-    """The people an incident can be assigned to, the one it is assigned to among them."""
-    people: dict[str, str] = {"": "Nobody"}
-    if Scope.MEMBERS_READ in request.actor.scopes:
-        turn = request.page("console assignees", _MOST_MEMBERS, None)
-        listed = await list_members(request.work, request.actor, turn)
-        people |= {str(one.user_id): one.name or one.email or "A member" for one in listed.members}
-    if assignee is not None and str(assignee) not in people:
-        people[str(assignee)] = await display_name(request.work, assignee)
-    return list(people.items())
 
 
 @router.post(f"{_INCIDENT}/edit", access=paged(WRITE), documented=False)
