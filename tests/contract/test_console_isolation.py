@@ -66,6 +66,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "set_breaker_by_form": {"failures": "5", "pauseSeconds": "300"},
     "edit_connection_by_form": {"label": "Ours"},
     "create_alert_rule_by_form": {"label": "Ours", **ALERT},
+    "create_outbound_limit_by_form": {"host": "api.example.test", "atOnce": "2"},
+    "edit_outbound_limit": {"perSecond": "5"},
     "edit_alert_rule": {"label": "Ours", **ALERT},
 }
 """Fields of the forms that need some, by the name of their page."""

@@ -14,6 +14,7 @@ import pytest
 from api.routers import ROUTERS
 from cli.demo.client import WorkspaceClient
 from cli.demo.shop import open_shop
+from models.automation.alert_rules.conditions import AlertKind
 from models.people.browser_sessions.commands import begin_session
 from models.people.users.commands import make_platform_admin
 from tests.support.browser import Page
@@ -83,6 +84,20 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     await open_shop(client, date(2026, 11, 27))
     await client.close()
     person = Person(server, space)
+    return {
+        "sign in": "/sign-in",
+        **await run_pages(person, space),
+        **await form_pages(person, space),
+        # Its source makes another database.
+        **await content_pages(person, space),
+        **await integration_pages(person, space),
+        **await settings_pages(person, space),
+        "import preview": await previewed(server, space),
+    }
+
+
+async def run_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of runs, of what is done with many of them, and of automations."""
     place = f"/workspaces/{space.id}"
 
     async def some_ran() -> bool:
@@ -93,44 +108,76 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     runs = (await person.call("GET", f"{space.path}/automation-runs?limit=50"))["runs"]
     named = {"action": "retry", "runIds": [run["id"] for run in runs], "rate": 0.01}
     operation = await person.call("POST", f"{space.path}/run-operations", named)
-    automation = runs[0]["automationId"]
-    await grouped(space.database)
-    incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
-    incident = incidents[0]["id"]
-    condition = {"kind": "failures", "runs": 1, "minutes": 60}
-    rule = await person.call(
-        "POST", f"{space.path}/alert-rules", {"label": "It fails", "condition": condition}
-    )
     failed = next(run for run in runs if run["status"] == "failed")
     reference = next(
         run
         for run in runs
         if run["automationId"] == failed["automationId"] and run["status"] != "failed"
     )
+    return {
+        "runs": f"{place}/runs",
+        "statistics": f"{place}/runs/statistics",
+        "operations": f"{place}/runs/operations",
+        "operation": f"{place}/runs/operations/{operation['id']}",
+        **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
+        "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
+        "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
+        **await watch_pages(person, space),
+        **await automation_pages(person, space, runs[0]),
+    }
+
+
+async def watch_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of incidents and alert rules."""
+    place = f"/workspaces/{space.id}"
+    await grouped(space.database)
+    incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
+    condition = {"kind": "failures", "runs": 1, "minutes": 60}
+    body = {"label": "It fails", "condition": condition}
+    rule = (await person.call("POST", f"{space.path}/alert-rules", body))["id"]
+    kinds = {f"new rule, {one.value}": f"?kind={one.value}" for one in AlertKind}
+    return {
+        "incidents": f"{place}/incidents",
+        "incident": f"{place}/incidents/{incidents[0]['id']}",
+        "alert rules": f"{place}/alert-rules",
+        "alert rule": f"{place}/alert-rules/{rule}",
+        "edit alert rule": f"{place}/alert-rules/{rule}/edit",
+        "new alert rule": f"{place}/alert-rules/new",
+        **{name: f"{place}/alert-rules/new{kind}" for name, kind in kinds.items()},
+    }
+
+
+async def automation_pages(person: Person, space: Space, run: dict[str, Any]) -> dict[str, str]:
+    """Pages of the automation of a run."""
+    automations = f"/workspaces/{space.id}/automations"
+    own = f"{automations}/{run['automationId']}"
+    listed = await person.call("GET", f"{space.path}/automations/{run['automationId']}/versions")
+    return {
+        "automations": automations,
+        "automation": own,
+        "run from a node": f"{own}/runs/{run['id']}/from-node",
+        "canary": f"{own}/canary",
+        "pause": f"{own}/pause",
+        "version": f"{own}/versions/{listed['versions'][0]['id']}",
+        "new automation": f"{automations}/new",
+        "draft": f"{own}/edit",
+        "run by hand": f"{own}/run",
+        "settings of an automation": f"{own}/settings",
+    }
+
+
+async def content_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of items, databases, records and data sources."""
+    place = f"/workspaces/{space.id}"
     (orders,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
     view = {one["label"]: one["id"] for one in orders["views"]}
     records = await person.call("GET", f"/v1/databases/{orders['id']}/records?limit=1")
     record = records["records"][0]["id"]
     database = f"{place}/databases/{orders['id']}"
-    body = {"provider": "demo", "label": "Demo"}
-    connections = f"{space.path}/integrations/connections"
-    connection = (await person.call("POST", connections, body))["id"]
-    integrations = f"{place}/integrations"
+    source = await person.call("POST", f"{space.path}/data-sources", SOURCE)
     proposal = {"instruction": "Add a database for customer feedback"}
     changes = (await person.call("POST", f"{space.path}/ai/runs", proposal))["id"]
-    form = await person.call(
-        "POST", f"{space.path}/forms", {"label": "Ask", "databaseId": orders["id"], "public": True}
-    )
-    item = f"{place}/items/{orders['itemId']}"
-    preview = await previewed(server, space)
-    source = await person.call("POST", f"{space.path}/data-sources", SOURCE)
-    endpoint = {"url": "https://hooks.example.com/told", "eventTypes": ["item.created"]}
-    endpoint_id = (await person.call("POST", f"{space.path}/webhook-endpoints", endpoint))["id"]
-    webhook = f"{place}/settings/webhooks/{endpoint_id}"
-    versions = f"{space.path}/automations/{automation}/versions"
-    version = (await person.call("GET", versions))["versions"][0]["id"]
     return {
-        "sign in": "/sign-in",
         "home": place,
         "search": f"{place}/search?q=order",
         "content": f"{place}/items",
@@ -142,48 +189,61 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "edit": f"/records/{record}/edit",
         "new record": f"/databases/{orders['id']}/records/new",
         "import": f"{place}/import",
-        "import preview": preview,
-        "share links": f"{item}/share-links",
+        "legacy imports": "/legacy-imports",
+        "data sources": f"{place}/data-sources",
+        "new data source": f"{place}/data-sources/new",
+        "data source": f"{place}/data-sources/{source['id']}",
+        "changes": f"{place}/changes",
+        "change set": f"{place}/changes/{changes}",
+    }
+
+
+async def form_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of a form, and of what is shared."""
+    place = f"/workspaces/{space.id}"
+    (orders,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
+    body = {"label": "Ask", "databaseId": orders["id"], "public": True}
+    form = await person.call("POST", f"{space.path}/forms", body)
+    return {
+        "share links": f"{place}/items/{orders['itemId']}/share-links",
         "shared": "/v1/share/01a21b5f-fee4-7ab2-a23b-c5ae24c188c5",
         "form": f"{place}/forms/{form['id']}",
         "form settings": f"{place}/forms/{form['id']}/settings",
         "question": f"{place}/forms/{form['id']}/questions/title",
         "new form": f"{place}/forms/new",
         "public form": f"/forms/{form['itemId']}",
-        "legacy imports": "/legacy-imports",
-        "data sources": f"{place}/data-sources",
-        "new data source": f"{place}/data-sources/new",
-        "data source": f"{place}/data-sources/{source['id']}",
-        "runs": f"{place}/runs",
-        "statistics": f"{place}/runs/statistics",
-        "changes": f"{place}/changes",
-        "change set": f"{place}/changes/{changes}",
-        "incidents": f"{place}/incidents",
-        "alert rules": f"{place}/alert-rules",
-        "alert rule": f"{place}/alert-rules/{rule['id']}",
-        "incident": f"{place}/incidents/{incident}",
-        "operations": f"{place}/runs/operations",
-        "operation": f"{place}/runs/operations/{operation['id']}",
-        **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
-        "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
-        "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
-        "run from a node": f"{place}/automations/{automation}/runs/{runs[0]['id']}/from-node",
-        "canary": f"{place}/automations/{automation}/canary",
-        "pause": f"{place}/automations/{automation}/pause",
-        "automations": f"{place}/automations",
-        "automation": f"{place}/automations/{automation}",
-        "version": f"{place}/automations/{automation}/versions/{version}",
-        "new automation": f"{place}/automations/new",
-        "draft": f"{place}/automations/{automation}/edit",
-        "run by hand": f"{place}/automations/{automation}/run",
-        "settings of an automation": f"{place}/automations/{automation}/settings",
+    }
+
+
+async def integration_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of connections, and of limits of their calls."""
+    integrations = f"/workspaces/{space.id}/integrations"
+    body = {"provider": "demo", "label": "Demo"}
+    api = f"{space.path}/integrations"
+    connection = (await person.call("POST", f"{api}/connections", body))["id"]
+    limited = {"connectionId": connection, "perSecond": 5, "atOnce": 2}
+    limit = (await person.call("POST", f"{api}/outbound-limits", limited))["id"]
+    own = f"{integrations}/connections/{connection}"
+    return {
         "integrations": integrations,
         "new connection": f"{integrations}/new?provider=s3",
-        "connection": f"{integrations}/connections/{connection}",
-        "edit connection": f"{integrations}/connections/{connection}/edit",
-        "pause of a connection": f"{integrations}/connections/{connection}/pause",
-        "browse": f"{integrations}/connections/{connection}/browse",
+        "connection": own,
+        "edit connection": f"{own}/edit",
+        "pause of a connection": f"{own}/pause",
+        "browse": f"{own}/browse",
         "mounts": f"{integrations}/mounts",
+        "outbound limits": f"{integrations}/outbound-limits",
+        "outbound limit": f"{integrations}/outbound-limits/{limit}",
+    }
+
+
+async def settings_pages(person: Person, space: Space) -> dict[str, str]:
+    """Pages of the settings, and of notifications."""
+    place = f"/workspaces/{space.id}"
+    endpoint = {"url": "https://hooks.example.com/told", "eventTypes": ["item.created"]}
+    endpoint_id = (await person.call("POST", f"{space.path}/webhook-endpoints", endpoint))["id"]
+    webhook = f"{place}/settings/webhooks/{endpoint_id}"
+    return {
         "settings": f"{place}/settings",
         "pause of the workspace": f"{place}/settings/pause",
         "members": f"{place}/settings/members",

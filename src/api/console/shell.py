@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from api.console.words import curl
 from api.kernel.browsers import session_token
 from api.kernel.request import ApiRequest
+from models.automation.incidents.queries import count_open
 from models.core.access.rules import Scope
 from models.core.base import Id
 from models.messages.notifications.queries import count_unread
@@ -37,6 +38,8 @@ class Shell:
     """The address of the API."""
     unread: int
     """Notifications that wait in this workspace, up to a hundred."""
+    incidents: int
+    """Incidents that are open in this workspace, up to a hundred."""
 
     def may(self, scope: str) -> bool:
         """True when the person may use a scope in this workspace."""
@@ -69,11 +72,18 @@ async def shell_of(request: ApiRequest) -> Shell:
         token=session_token(request.services.keys, request.cookie),
         base=api_base(request),
         unread=0 if here is None else await _unread(request, here.workspace.id),
+        incidents=0 if here is None else await _incidents(request),
     )
 
 
 async def _unread(request: ApiRequest, workspace_id: Id) -> int:
     return await count_unread(request.work, request.principal.user_id, workspace_id, _MOST_COUNTED)
+
+
+async def _incidents(request: ApiRequest) -> int:
+    if Scope.AUTOMATIONS_READ not in request.actor.scopes:
+        return 0
+    return await count_open(request.work, request.actor, _MOST_COUNTED)
 
 
 def api_base(request: ApiRequest) -> str:

@@ -31,7 +31,13 @@ async def test_a_rule_is_made_changed_disabled_and_deleted(
     assert f'value="{made["id"]}"' in form
     query = {"condition.query.automationId": made["id"], "condition.query.errorCode": "timeout"}
     recipient = {f"recipient.{space.user_id}": "on"}
-    sent = {"label": "<b>Orders</b> fail", **FAILURES, **query, **recipient, "repeatMinutes": "60"}
+    sent: dict[str, Any] = {
+        "label": "<b>Orders</b> fail",
+        **FAILURES,
+        **query,
+        **recipient,
+        "repeatMinutes": "60",
+    }
     answer = await owner.send_form(place, **sent)
     assert answer.status_code == 303, answer.text
     (rule,) = await rules(client, space)
@@ -46,7 +52,12 @@ async def test_a_rule_is_made_changed_disabled_and_deleted(
     own = f"{place}/{rule['id']}"
     assert "&lt;b&gt;Orders&lt;/b&gt; fail" in (await owner.get(own)).text
     assert 'value="timeout"' in (await owner.get(f"{own}/edit")).text
-    changed = {**sent, "condition.runs": "7", "condition.query.errorCode": "", "repeatMinutes": ""}
+    changed: dict[str, Any] = {
+        **sent,
+        "condition.runs": "7",
+        "condition.query.errorCode": "",
+        "repeatMinutes": "",
+    }
     assert (await owner.send_form(f"{own}/edit", **changed)).status_code == 303
     (rule,) = await rules(client, space)
     assert rule["condition"]["runs"] == 7
@@ -69,7 +80,7 @@ async def test_filters_that_the_form_has_not_stay(
     body = {"label": "Slow", "condition": condition}
     rule = read(await client.post(f"{space.path}/alert-rules", json=body), 201)
     own = f"/workspaces/{space.id}/alert-rules/{rule['id']}"
-    sent = {"kind": "duration", "label": "Slow", "condition.minutes": "9"}
+    sent: dict[str, Any] = {"kind": "duration", "label": "Slow", "condition.minutes": "9"}
     assert (await owner.send_form(f"{own}/edit", **sent)).status_code == 303
     ((changed),) = await rules(client, space)
     assert changed["condition"] == {**condition, "minutes": 9}
@@ -80,7 +91,7 @@ async def test_what_is_wrong_stands_beside_its_field(
     owner: Visitor, space: Space, kind: AlertKind
 ) -> None:
     place = f"/workspaces/{space.id}/alert-rules"
-    sent = {"kind": kind.value, "label": "Ours <", "condition.minutes": "often"}
+    sent: dict[str, Any] = {"kind": kind.value, "label": "Ours <", "condition.minutes": "often"}
     answer = await owner.send_form(place, **sent)
     assert answer.status_code == 400
     assert 'aria-describedby="h-condition.minutes"' in answer.text

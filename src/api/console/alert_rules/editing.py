@@ -130,7 +130,7 @@ async def _form(
     request: ApiRequest, kind: AlertKind, entered: Entered, rule: AlertRuleShape | None = None
 ) -> Response:
     shell = await shell_of(request)
-    chosen = [request.principal.user_id] if rule is None else rule.recipient_user_ids
+    recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
     method, *place = ("POST",) if rule is None else ("PATCH", rule.id)
     api = "/".join(("/v1/workspaces", str(request.workspace_id), "alert-rules", *map(str, place)))
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
@@ -144,8 +144,8 @@ async def _form(
         numbers=NUMBERS[kind],
         about_runs=kind in ABOUT_RUNS,
         shown=fields_of(kind),
-        members=await member_names(request, chosen),
-        chosen={str(one) for one in chosen},
+        members=await member_names(request, recipients),
+        recipients={str(one) for one in recipients},
         automations=await automation_choices(request, None) if kind in ABOUT_RUNS else [],
         connections=await _connections(request, kind),
         entered=entered,

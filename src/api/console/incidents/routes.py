@@ -17,6 +17,7 @@ from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_
 from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
 from models.automation.incidents import commands, queries
+from models.automation.incidents.records import list_incident_records
 from models.automation.incidents.shapes import IncidentState, UpdateIncident
 from models.automation.run_operations.shapes import RunOperationPreview
 from models.core.access.rules import Scope
@@ -28,6 +29,7 @@ router = Router(tags=["console"], refuse=refuse)
 _INCIDENTS = "/workspaces/{workspaceId}/incidents"
 _INCIDENT = f"{_INCIDENTS}/{{incidentId}}"
 _PAGE = 50
+_RECORDS = 20
 _COUNTED, _EXAMINED = 20_000, 2_000
 """Runs that the preview counts and looks at: fewer than the operation, so that it is quick."""
 
@@ -71,6 +73,8 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     runs = await queries.list_incident_runs(request.work, request.actor, incident_id, turn)
     assignee = incident.assignee_user_id
     people = await member_names(request, [] if assignee is None else [assignee])
+    concerned = request.page("console incident records", _RECORDS, None, incident_id)
+    records = await list_incident_records(request.work, request.actor, incident_id, concerned)
     shell = await shell_of(request)
     api = _api(request, incident_id)
     answer = page(
@@ -79,6 +83,7 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
         shell,
         incident=incident,
         runs=runs,
+        records=records,
         cursor=cursor,
         entered=entered,
         members=[("", "Nobody"), *people.items()],
@@ -87,6 +92,7 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
         calls={
             "Get it": curl(shell.base, "GET", api),
             "Its runs": curl(shell.base, "GET", f"{api}/runs"),
+            "Its records": curl(shell.base, "GET", f"{api}/records"),
             "Mute it": curl(shell.base, "PATCH", api, '{"muted": true}'),
             "Close it": curl(shell.base, "POST", f"{api}/close"),
         },

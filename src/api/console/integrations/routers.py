@@ -7,6 +7,7 @@ from api.console.integrations import (
     browsing,
     connecting,
     editing,
+    limits,
     mounts,
     pausing,
     routes,
@@ -20,6 +21,7 @@ ROUTERS: Sequence[Router] = (
     browsing.router,
     bringing.router,
     editing.router,
+    limits.router,
     mounts.router,
     pausing.router,
 )

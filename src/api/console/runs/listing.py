@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from api.console.runs.wait_words import wait_words
 from api.console.words import curl, plain, queried
 from api.kernel.request import ApiRequest
 from models.automation.automation_runs.queries import count_open, list_workspace_runs
@@ -97,9 +98,11 @@ class Row:
 
     @property
     def note(self) -> str:
-        """The reason why it failed, or else the waits it is in, or its attributes."""
+        """The reason why it failed, or else what it waits for, or its attributes."""
         if self.run.error:
             return self.run.error
+        if (held_up := self.run.metadata.get("waitingFor")) is not None:
+            return wait_words(held_up)
         waiting = self.run.metadata.get("waiting") or []
         reasons = "; ".join(f"{one['nodeId']}: {plain(one['reason'])}" for one in waiting[:3])
         attributes = sorted((self.run.attributes or {}).items())

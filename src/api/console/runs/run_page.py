@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from api.console.runs.listing import seconds_of
+from api.console.runs.wait_words import wait_words
 from api.console.words import curl
 from api.kernel.request import ApiRequest
 from api.run_links import add_links
@@ -76,6 +77,12 @@ class RunContent:
     def progress(self) -> Mapping[str, NodeProgress]:
         """The progress of nodes, by node id."""
         return {node.node_id: node for node in self.overview.nodes}
+
+    @property
+    def waits(self) -> str:
+        """The pause or the limit that it waits for, in words."""
+        waiting_for = self.overview.run.metadata.get("waitingFor")
+        return "" if waiting_for is None else wait_words(waiting_for)
 
     @property
     def attributes(self) -> Sequence[tuple[str, str, str]]:

@@ -95,6 +95,21 @@ async def list_incidents(
     )
 
 
+async def count_open(work: UnitOfWork, actor: Actor, most: int) -> int:
+    """The number of open incidents that are not muted and that the actor sees, up to `most`."""
+    some = (
+        select(_incident.id)
+        .where(
+            _incident.workspace_id == actor.workspace_id,
+            _incident.closed_at.is_(None),
+            ~_incident.muted,
+            _incident.automation_id.in_(open_automations(actor, Level.VIEW)),
+        )
+        .limit(most)
+    )
+    return int(await work.scalar(select(func.count()).select_from(some.subquery())))
+
+
 async def get_incident(work: UnitOfWork, actor: Actor, incident_id: Id) -> IncidentDetail:
     """One incident, with its versions. Raises NotFoundError."""
     row = await work.first(_named(actor).where(_incident.id == incident_id), of=_NamedIncident)

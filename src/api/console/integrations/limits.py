@@ -1,0 +1,176 @@
+"""Limits of outbound calls: how each place is called now, and forms that set one."""
+
+import json
+
+from starlette.responses import Response
+
+from api.console.forms import paged
+from api.console.pauses import number_of
+from api.console.refusals import refuse
+from api.console.rendering import page, see_other
+from api.console.shell import home_of, shell_of
+from api.console.words import curl
+from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
+from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
+from api.routers.sources.outbound_limits import LIMIT, LIMITS, READ, WRITE
+from models.core.access.rules import Scope
+from models.core.base import Id, JsonObject
+from models.sources.connections.queries import list_connections
+from models.sources.outbound_limits import commands, queries
+from models.sources.outbound_limits.shapes import (
+    CreateOutboundLimit,
+    OutboundLimitBody,
+    UpdateOutboundLimit,
+)
+from runtime.errors import ConflictError, PlatformError
+
+router = Router(tags=["console"], refuse=refuse)
+
+_ALL, _ONE = (path.removeprefix("/v1") for path in (LIMITS, LIMIT))
+_PAGE = 50
+_MOST_CHOICES = 100
+_CHANGE = paged(WRITE)
+
+
+@router.get(_ALL, access=paged(READ), documented=False)
+async def get_outbound_limits_page(
+    request: ApiRequest, cursor: Cursor = None, connection_id: QueryId | None = None
+) -> Response:
+    """Look through the limits of outbound calls, and set another one."""
+    return await _list(request, BLANK, cursor, connection_id)
+
+
+@router.post(_ALL, access=_CHANGE, errors=[ConflictError], documented=False)
+async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
+    """Limit the calls of a place."""
+
+    async def create() -> None:
+        place = {name: text for name in ("host", "connectionId") if (text := body.texts.get(name))}
+        wanted = read_as(CreateOutboundLimit, {**place, **_numbers(body)})
+        await commands.create_limit(request.work, request.actor, wanted)
+
+    outcome = await attempt(request, create)
+    if isinstance(outcome, PlatformError):
+        return await _list(request, Entered(body.texts, outcome))
+    return see_other(_path(request))
+
+
+@router.get(_ONE, access=paged(READ), documented=False)
+async def get_outbound_limit_page(request: ApiRequest) -> Response:
+    """Look at a limit, and at how its place is called now."""
+    return await _limit(request, BLANK)
+
+
+@router.post(f"{_ONE}/edit", access=_CHANGE, errors=[ConflictError], documented=False)
+async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
+    """Change a limit."""
+
+    async def change() -> None:
+        limit_id = request.ids["limitId"]
+        wanted = read_as(UpdateOutboundLimit, _numbers(body))
+        await commands.update_limit(request.work, request.actor, limit_id, wanted)
+
+    outcome = await attempt(request, change)
+    if isinstance(outcome, PlatformError):
+        return await _limit(request, Entered(body.texts, outcome))
+    return see_other(_path(request))
+
+
+@router.post(f"{_ONE}/delete", access=_CHANGE, documented=False)
+async def delete_outbound_limit_by_form(request: ApiRequest) -> Response:
+    """Remove a limit; calls that wait go."""
+    await commands.delete_limit(request.work, request.actor, request.ids["limitId"])
+    return see_other(_path(request))
+
+
+async def _list(
+    request: ApiRequest,
+    entered: Entered,
+    cursor: str | None = None,
+    connection_id: Id | None = None,
+) -> Response:
+    turn = request.page("console outbound limits", _PAGE, cursor)
+    listed = await queries.list_limits(request.work, request.actor, turn)
+    connections = await _connections(request)
+    shell = await shell_of(request)
+    api = f"/v1{_path(request)}"
+    example = '{"host": "api.example.com", "perSecond": 5, "atOnce": 2}'
+    return _refused(
+        entered,
+        page(
+            request,
+            "outbound_limits.html",
+            shell,
+            listed=listed,
+            connections=connections,
+            choices=[("", "None"), *connections.items()],
+            chosen=connection_id,
+            may_change=_may_change(request),
+            place=_path(request),
+            cursor=cursor,
+            entered=entered,
+            calls={
+                "List them": curl(shell.base, "GET", api),
+                "Set one": curl(shell.base, "POST", api, example),
+            },
+        ),
+    )
+
+
+async def _limit(request: ApiRequest, entered: Entered) -> Response:
+    limit = await queries.get_limit(request.work, request.actor, request.ids["limitId"])
+    shell = await shell_of(request)
+    api = f"/v1{_path(request, limit.id)}"
+    return _refused(
+        entered,
+        page(
+            request,
+            "outbound_limit.html",
+            shell,
+            limit=limit,
+            connections=await _connections(request),
+            may_change=_may_change(request),
+            place=_path(request),
+            entered=entered,
+            calls={
+                "Get it": curl(shell.base, "GET", api),
+                "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
+                "Remove it": curl(shell.base, "DELETE", api),
+            },
+        ),
+    )
+
+
+def _refused(entered: Entered, answer: Response) -> Response:
+    if entered.refusal is not None:
+        answer.status_code = entered.refusal.status
+    return answer
+
+
+async def _connections(request: ApiRequest) -> dict[str, str]:
+    turn = request.page("console connections", _MOST_CHOICES, None)
+    listed = await list_connections(request.work, request.actor, turn)
+    return {str(one.id): one.label for one in listed.connections}
+
+
+def _numbers(body: Fields) -> JsonObject:
+    """The numbers of a form; an empty field sets no limit."""
+    per_second = body.texts.get("perSecond", "").strip()
+    try:
+        rate: float | str | None = float(per_second) if per_second else None
+    except ValueError:
+        rate = per_second
+    return {"perSecond": rate, "atOnce": number_of(body.texts.get("atOnce", ""))}
+
+
+def _now(limit: OutboundLimitBody) -> JsonObject:
+    return {"perSecond": limit.per_second, "atOnce": limit.at_once}
+
+
+def _may_change(request: ApiRequest) -> bool:
+    return {Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE} <= request.actor.scopes
+
+
+def _path(request: ApiRequest, *parts: object) -> str:
+    home = home_of(request.actor.workspace_id)
+    return "/".join((home, "integrations", "outbound-limits", *map(str, parts)))
