@@ -114,3 +114,34 @@ async def test_a_viewer_reads_rules_and_makes_none(
         assert "/new" not in (await viewer.get(place)).text
         for path in (f"{place}/new", f"{place}/{rule['id']}/edit"):
             assert (await viewer.get(path)).status_code in {403, 404}
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ({"kind": "failures", "runs": 1, "minutes": 15}, "1 run within 15 minutes"),
+        ({"kind": "duration", "minutes": 1}, "Started more than 1 minute ago"),
+        ({"kind": "queue_age", "minutes": 5}, "Queued for more than 5 minutes"),
+        ({"kind": "worker_gone", "minutes": 5}, "For 5 minutes"),
+    ],
+)
+async def test_a_condition_is_told_in_words(
+    client: Client, owner: Visitor, space: Space, condition: dict[str, Any], words: str
+) -> None:
+    body = {"label": "Watched", "condition": condition}
+    rule = read(await client.post(f"{space.path}/alert-rules", json=body), 201)
+    place = f"/workspaces/{space.id}/alert-rules"
+    for path in (place, f"{place}/{rule['id']}"):
+        assert words in (await owner.get(path)).text
+
+
+async def test_a_rule_about_one_automation_leads_to_it(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    made = await publish(client, space, label="Orders")
+    condition = {"kind": "silence", "minutes": 60, "query": {"automationId": made["id"]}}
+    body = {"label": "Quiet", "condition": condition}
+    rule = read(await client.post(f"{space.path}/alert-rules", json=body), 201)
+    page = (await owner.get(f"/workspaces/{space.id}/alert-rules/{rule['id']}")).text
+    assert "None has ended for 60 minutes" in page
+    assert f'href="/workspaces/{space.id}/automations/{made["id"]}"' in page
