@@ -66,7 +66,7 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
         )
     settings = load_settings(**overrides)
     checks: list[Callable[[Settings], Awaitable[Finding]]] = [
-        _database, _schema, _object_store, _temporal, _search_attributes,
+        _database, _schema, _object_store, _temporal, _search_attributes, _workers,
     ]  # fmt: skip
     return [*findings, *[await check(settings) for check in checks]]
 
@@ -173,3 +173,25 @@ async def _search_attributes(settings: Settings) -> Finding:
     if not missing:
         return Finding(subject, "all registered")
     return Finding(subject, f"missing: {', '.join(missing)}", "run temporal/set-up-namespace.sh")
+
+
+async def _workers(settings: Settings) -> Finding:
+    from temporalio.service import RPCError
+
+    from cli.deploy.deployment import Deployment
+    from cli.deploy.overview import faults, overview
+    from runtime.temporal_client import TemporalUnreachableError, connect
+
+    subject = "Workers"
+    try:
+        client = await connect(settings, seconds=3)
+        rows = await overview(Deployment(client, settings.worker_deployment))
+    except (TemporalUnreachableError, RPCError):
+        return Finding(subject, "cannot be read", "reach Temporal and its namespace first")
+    builds = [
+        f"{row.build or 'without version'} {row.state.value}, {row.percent:g} % of new work,"
+        f" {len(row.workers)} workers"
+        for row in rows
+    ]
+    remedies = [sentence for row in rows for sentence in faults(row)]
+    return Finding(subject, "; ".join(builds) or "none was ever there", " ".join(remedies) or None)

@@ -188,7 +188,8 @@ def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr
     assert re.search(rf"ok +Platform +answers at {up.connection['baseUrl']}", found.stdout)
-    for subject in ("PostgreSQL", "Schema", "Object store", "Temporal", "Search attributes"):
+    subjects = ("PostgreSQL", "Schema", "Object store", "Temporal", "Search attributes", "Workers")
+    for subject in subjects:
         assert re.search(rf"^ok +{subject} ", found.stdout, re.MULTILINE)
     nothing = command("doctor", f"--state-dir={tmp_path}")
     assert nothing.returncode == 1

@@ -1,6 +1,7 @@
 """Telling people and the log that a rule fired, still fires, fires no more, or was disabled."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from sqlalchemy import select
@@ -26,6 +27,12 @@ _EVENTS = {
     AlertChange.FIRED: EventType.ALERT_FIRED,
     AlertChange.RESOLVED: EventType.ALERT_RESOLVED,
 }
+_BRIEF = {
+    AlertChange.FIRED: "Calls through a connection fail. You may not see the connection.",
+    AlertChange.REPEATED: "Calls through a connection still fail. You may not see the connection.",
+    AlertChange.RESOLVED: "Calls through the connection work again, or it is watched no more.",
+}
+"""The text for recipients who do not see the connection that a rule is about."""
 _DISABLED: Mapping[AlertDisabledReason, str] = {
     AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
     AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
@@ -57,9 +64,7 @@ async def log_change(
     work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, message: str
 ) -> None:
     """Log a change; about a connection that is not shared it is for the saver of the rule alone."""
-    private = rule.connection_id is not None and not await is_shared(
-        work, rule.workspace_id, rule.connection_id
-    )
+    private = await _is_private(work, rule)
     await append_event(
         work,
         Principal(type=PrincipalType.SYSTEM, id=rule.id, user_id=rule.id),
@@ -74,9 +79,9 @@ async def log_change(
 async def notify_change(
     work: UnitOfWork, rule: ToldRule, change: AlertChange, firing: Firing, key: str, message: str
 ) -> None:
-    """Notify the recipients who are members and see what a rule is about.
+    """Notify the recipients who are members; `key` names the change of this firing.
 
-    `key` names the change of this firing: each is told once.
+    Each is told once. Who does not see the connection is told that it fails, and not why.
     """
     notice = Notice(
         kind=NotificationKind.ALERT,
@@ -87,7 +92,14 @@ async def notify_change(
         data={**_ids(rule, firing.id), "change": change.value},
         key=f"alert/{firing.id}/{key}",
     )
-    await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
+    told = rule.recipient_user_ids
+    if await _is_private(work, rule):
+        closed_to = [one for one in told if one != rule.saved_by_user_id]
+        brief = {"alertRuleId": str(rule.id), "change": change.value}
+        hidden = replace(notice, body=_BRIEF[change], data=brief)
+        await notify(work, rule.workspace_id, closed_to, hidden)
+        told = [one for one in told if one == rule.saved_by_user_id]
+    await notify(work, rule.workspace_id, told, notice)
 
 
 async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisabledReason) -> None:
@@ -100,6 +112,13 @@ async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisable
         data={"alertRuleId": str(rule.id), "change": "disabled"},
     )
     await notify(work, rule.workspace_id, rule.recipient_user_ids, notice)
+
+
+async def _is_private(work: UnitOfWork, rule: ToldRule) -> bool:
+    """True of a rule about a connection that its saver alone sees."""
+    if rule.connection_id is None:
+        return False
+    return not await is_shared(work, rule.workspace_id, rule.connection_id)
 
 
 def _ids(rule: ToldRule, firing_id: Id) -> dict[str, str]:

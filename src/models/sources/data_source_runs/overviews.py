@@ -80,7 +80,7 @@ async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunStat
 
 
 _STATE = (
-    *("id", "status", "progress", "stats", "result", "error", "error_kind"),
+    *("id", "workspace_id", "status", "progress", "stats", "result", "error", "error_kind"),
     *("created_at", "started_at", "completed_at", "reverted_at"),
 )
 

@@ -17,6 +17,7 @@ from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.deliveries.tables import delivery
+from models.messages.notifications.tables import notification
 from models.people.workspaces.tables import workspace_member
 from models.sources.connections.commands import create_connection
 from models.sources.connections.health import note_failure
@@ -229,6 +230,25 @@ async def test_the_log_tells_of_a_connection_of_ones_own_to_its_owner_alone(spac
         assert await queries.get_rule(work, await actor_of(space, viewer), rules[0].id)
         with pytest.raises(NotFoundError):
             await queries.get_rule(work, await actor_of(space, viewer), rules[1].id)
+
+
+async def test_who_does_not_see_a_connection_is_not_told_why_it_fails(space: Space) -> None:
+    body = CreateConnection.model_validate({"provider": "demo", "label": "Prices"})
+    async with space.database.transaction() as work:
+        made = await create_connection(work, space.actor, space.keys, body)
+        await note_failure(work, space.id, made.id, "The token of bank.example has ended.")
+    other, _ = await space.member(Role.EDITOR)
+    condition = {"kind": "connection_failing", "connectionId": made.id, "failures": 1}
+    await make_rule(space, condition, recipientUserIds=[space.user_id, other])
+    await evaluated(space)
+    told = select(notification.c.user_id, notification.c.body, notification.c.data)
+    async with space.database.reading() as work:
+        rows = await work.rows(told.where(notification.c.workspace_id == space.id))
+    bodies = {row.user_id: (row.body, row.data) for row in rows}
+    assert "bank.example" in bodies[space.user_id][0]
+    text, data = bodies[other]
+    assert "bank.example" not in text
+    assert "connectionId" not in data
 
 
 async def test_firings_go_when_they_are_old_and_rules_stay(space: Space) -> None:

@@ -1,0 +1,71 @@
+"""Refusals of `workspace deploy` about workers that are gone, which Temporal forgets late."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import pytest
+from typing_extensions import override
+
+from cli.deploy.changes import promote, ramp, roll_back
+from cli.deploy.deployment import Build, Deployment, Routing, State
+from cli.deploy.errors import RefusedError
+from cli.deploy.overview import BuildOverview, faults
+from runtime.clock import utc_now
+from runtime.families import Queue
+
+
+class Abandoned(Deployment):
+    """A deployment with a current build, and one that nobody works for on the queue of calls."""
+
+    def __init__(self) -> None:
+        self.name = "workspace"
+
+    @override
+    async def routing(self) -> Routing:
+        left = Build("left", State.DRAINED, 0, utc_now())
+        return Routing([left, Build("here", State.CURRENT, 100, None)], b"")
+
+    @override
+    async def workers(self, builds: Sequence[str]) -> Mapping[str, Mapping[Queue, frozenset[str]]]:
+        there = {queue: frozenset({"one"}) for queue in Queue}
+        return {build: {**there, Queue.IO: frozenset()} for build in builds}
+
+    @override
+    async def promote(self, build_id: str, token: bytes = b"") -> None:
+        raise AssertionError("it was promoted")
+
+    @override
+    async def ramp(self, build_id: str, percent: float, token: bytes) -> None:
+        raise AssertionError("it was given work")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda deployment: promote(deployment, "left"),
+        lambda deployment: ramp(deployment, "left", 5),
+        roll_back,
+    ],
+    ids=["promote", "ramp", "roll back"],
+)
+async def test_a_build_without_workers_is_given_no_work(
+    change: Callable[[Deployment], Awaitable[str]],
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        await change(Abandoned())
+    assert f"No worker of build left works on: {Queue.IO}." in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("percent", "pinned", "words"),
+    [
+        (5, 0, "b1 is given new work and has no workers for: io."),
+        (0, 3, "workspace deploy drain b1 --move"),
+        (0, 0, ""),
+    ],
+)
+def test_the_overview_tells_of_work_without_workers(
+    percent: float, pinned: int, words: str
+) -> None:
+    row = BuildOverview("b1", State.DRAINING, percent, pinned, 0, [], [Queue.IO])
+    assert words in " ".join(faults(row))
+    assert bool(faults(row)) == bool(words)
