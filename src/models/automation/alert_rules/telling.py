@@ -92,14 +92,13 @@ async def notify_change(
         data={**_ids(rule, firing.id), "change": change.value},
         key=f"alert/{firing.id}/{key}",
     )
-    told = rule.recipient_user_ids
+    recipients = set(rule.recipient_user_ids)
     if await _is_private(work, rule):
-        closed_to = [one for one in told if one != rule.saved_by_user_id]
-        brief = {"alertRuleId": str(rule.id), "change": change.value}
-        hidden = replace(notice, body=_BRIEF[change], data=brief)
-        await notify(work, rule.workspace_id, closed_to, hidden)
-        told = [one for one in told if one == rule.saved_by_user_id]
-    await notify(work, rule.workspace_id, told, notice)
+        data = {"alertRuleId": str(rule.id), "change": change.value}
+        brief = replace(notice, body=_BRIEF[change], data=data)
+        await notify(work, rule.workspace_id, sorted(recipients - {rule.saved_by_user_id}), brief)
+        recipients &= {rule.saved_by_user_id}
+    await notify(work, rule.workspace_id, sorted(recipients), notice)
 
 
 async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisabledReason) -> None:
