@@ -83,6 +83,19 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     await open_shop(client, date(2026, 11, 27))
     await client.close()
     person = Person(server, space)
+    return {
+        "sign in": "/sign-in",
+        "legacy imports": "/legacy-imports",
+        "shared": "/v1/share/01a21b5f-fee4-7ab2-a23b-c5ae24c188c5",
+        **await pages_of_runs(person, space),
+        **await pages_of_records(person, space),
+        **await pages_of_sources(person, server, space),
+        **pages_of_settings(space),
+    }
+
+
+async def pages_of_runs(person: Person, space: Space) -> dict[str, str]:
+    """What shows runs, what went wrong with them, and their automation."""
     place = f"/workspaces/{space.id}"
 
     async def some_ran() -> bool:
@@ -93,47 +106,75 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
     runs = (await person.call("GET", f"{space.path}/automation-runs?limit=50"))["runs"]
     named = {"action": "retry", "runIds": [run["id"] for run in runs], "rate": 0.01}
     operation = await person.call("POST", f"{space.path}/run-operations", named)
-    automation = runs[0]["automationId"]
-    await grouped(space.database)
-    incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
-    incident = incidents[0]["id"]
-    condition = {"kind": "failures", "runs": 1, "minutes": 60}
-    rule = await person.call(
-        "POST", f"{space.path}/alert-rules", {"label": "It fails", "condition": condition}
-    )
     failed = next(run for run in runs if run["status"] == "failed")
     reference = next(
         run
         for run in runs
         if run["automationId"] == failed["automationId"] and run["status"] != "failed"
     )
+    return {
+        "runs": f"{place}/runs",
+        "statistics": f"{place}/runs/statistics",
+        "operations": f"{place}/runs/operations",
+        "operation": f"{place}/runs/operations/{operation['id']}",
+        **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
+        "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
+        "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
+        **await pages_of_incidents(person, space),
+        **await pages_of_an_automation(person, space, runs[0]),
+    }
+
+
+async def pages_of_incidents(person: Person, space: Space) -> dict[str, str]:
+    place = f"/workspaces/{space.id}"
+    await grouped(space.database)
+    incidents = (await person.call("GET", f"{space.path}/incidents"))["incidents"]
+    condition = {"kind": "failures", "runs": 1, "minutes": 60}
+    rule = await person.call(
+        "POST", f"{space.path}/alert-rules", {"label": "It fails", "condition": condition}
+    )
+    return {
+        "incidents": f"{place}/incidents",
+        "alert rules": f"{place}/alert-rules",
+        "alert rule": f"{place}/alert-rules/{rule['id']}",
+        "incident": f"{place}/incidents/{incidents[0]['id']}",
+    }
+
+
+async def pages_of_an_automation(
+    person: Person, space: Space, run: dict[str, Any]
+) -> dict[str, str]:
+    """What shows the automation of a run."""
+    path = f"automations/{run['automationId']}"
+    automations = f"/workspaces/{space.id}/automations"
+    automation = f"/workspaces/{space.id}/{path}"
+    versions = await person.call("GET", f"{space.path}/{path}/versions")
+    return {
+        "run from a node": f"{automation}/runs/{run['id']}/from-node",
+        "canary": f"{automation}/canary",
+        "pause": f"{automation}/pause",
+        "automations": automations,
+        "automation": automation,
+        "version": f"{automation}/versions/{versions['versions'][0]['id']}",
+        "new automation": f"{automations}/new",
+        "draft": f"{automation}/edit",
+        "run by hand": f"{automation}/run",
+        "settings of an automation": f"{automation}/settings",
+    }
+
+
+async def pages_of_records(person: Person, space: Space) -> dict[str, str]:
+    """What shows a database, its records, its form and the way in for others."""
+    place = f"/workspaces/{space.id}"
     (orders,) = (await person.call("GET", f"{space.path}/databases"))["databases"]
     view = {one["label"]: one["id"] for one in orders["views"]}
     records = await person.call("GET", f"/v1/databases/{orders['id']}/records?limit=1")
     record = records["records"][0]["id"]
     database = f"{place}/databases/{orders['id']}"
-    body = {"provider": "demo", "label": "Demo"}
-    connections = f"{space.path}/integrations/connections"
-    connection = (await person.call("POST", connections, body))["id"]
-    integrations = f"{place}/integrations"
-    proposal = {"instruction": "Add a database for customer feedback"}
-    changes = (await person.call("POST", f"{space.path}/ai/runs", proposal))["id"]
     form = await person.call(
         "POST", f"{space.path}/forms", {"label": "Ask", "databaseId": orders["id"], "public": True}
     )
-    item = f"{place}/items/{orders['itemId']}"
-    preview = await previewed(server, space)
-    source = await person.call("POST", f"{space.path}/data-sources", SOURCE)
-    endpoint = {"url": "https://hooks.example.com/told", "eventTypes": ["item.created"]}
-    endpoint_id = (await person.call("POST", f"{space.path}/webhook-endpoints", endpoint))["id"]
-    webhook = f"{place}/settings/webhooks/{endpoint_id}"
-    versions = f"{space.path}/automations/{automation}/versions"
-    version = (await person.call("GET", versions))["versions"][0]["id"]
     return {
-        "sign in": "/sign-in",
-        "home": place,
-        "search": f"{place}/search?q=order",
-        "content": f"{place}/items",
         "new database": f"{place}/databases/new",
         "grid": database,
         "board": f"{database}?view={view['By state']}",
@@ -141,49 +182,56 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "record": f"/records/{record}",
         "edit": f"/records/{record}/edit",
         "new record": f"/databases/{orders['id']}/records/new",
-        "import": f"{place}/import",
-        "import preview": preview,
-        "share links": f"{item}/share-links",
-        "shared": "/v1/share/01a21b5f-fee4-7ab2-a23b-c5ae24c188c5",
+        "share links": f"{place}/items/{orders['itemId']}/share-links",
         "form": f"{place}/forms/{form['id']}",
         "form settings": f"{place}/forms/{form['id']}/settings",
         "question": f"{place}/forms/{form['id']}/questions/title",
         "new form": f"{place}/forms/new",
         "public form": f"/forms/{form['itemId']}",
-        "legacy imports": "/legacy-imports",
+    }
+
+
+async def pages_of_sources(person: Person, server: Server, space: Space) -> dict[str, str]:
+    """What brings things in from elsewhere, tells them there, or has them proposed."""
+    place = f"/workspaces/{space.id}"
+    body = {"provider": "demo", "label": "Demo"}
+    connection = await person.call("POST", f"{space.path}/integrations/connections", body)
+    integrations = f"{place}/integrations"
+    connected = f"{integrations}/connections/{connection['id']}"
+    proposal = {"instruction": "Add a database for customer feedback"}
+    changes = await person.call("POST", f"{space.path}/ai/runs", proposal)
+    source = await person.call("POST", f"{space.path}/data-sources", SOURCE)
+    endpoint = {"url": "https://hooks.example.com/told", "eventTypes": ["item.created"]}
+    told = await person.call("POST", f"{space.path}/webhook-endpoints", endpoint)
+    webhook = f"{place}/settings/webhooks/{told['id']}"
+    return {
+        "import": f"{place}/import",
+        "import preview": await previewed(server, space),
         "data sources": f"{place}/data-sources",
         "new data source": f"{place}/data-sources/new",
         "data source": f"{place}/data-sources/{source['id']}",
-        "runs": f"{place}/runs",
-        "statistics": f"{place}/runs/statistics",
         "changes": f"{place}/changes",
-        "change set": f"{place}/changes/{changes}",
-        "incidents": f"{place}/incidents",
-        "alert rules": f"{place}/alert-rules",
-        "alert rule": f"{place}/alert-rules/{rule['id']}",
-        "incident": f"{place}/incidents/{incident}",
-        "operations": f"{place}/runs/operations",
-        "operation": f"{place}/runs/operations/{operation['id']}",
-        **{f"run {run['status']}": f"/runs/{run['id']}" for run in runs},
-        "runs by a text": f"{place}/runs?text=order&minSeconds=0&status=failed",
-        "comparison": f"/runs/{failed['id']}/comparison?with={reference['id']}",
-        "run from a node": f"{place}/automations/{automation}/runs/{runs[0]['id']}/from-node",
-        "canary": f"{place}/automations/{automation}/canary",
-        "pause": f"{place}/automations/{automation}/pause",
-        "automations": f"{place}/automations",
-        "automation": f"{place}/automations/{automation}",
-        "version": f"{place}/automations/{automation}/versions/{version}",
-        "new automation": f"{place}/automations/new",
-        "draft": f"{place}/automations/{automation}/edit",
-        "run by hand": f"{place}/automations/{automation}/run",
-        "settings of an automation": f"{place}/automations/{automation}/settings",
+        "change set": f"{place}/changes/{changes['id']}",
         "integrations": integrations,
         "new connection": f"{integrations}/new?provider=s3",
-        "connection": f"{integrations}/connections/{connection}",
-        "edit connection": f"{integrations}/connections/{connection}/edit",
-        "pause of a connection": f"{integrations}/connections/{connection}/pause",
-        "browse": f"{integrations}/connections/{connection}/browse",
+        "connection": connected,
+        "edit connection": f"{connected}/edit",
+        "pause of a connection": f"{connected}/pause",
+        "browse": f"{connected}/browse",
         "mounts": f"{integrations}/mounts",
+        "webhook": webhook,
+        "edit webhook": f"{webhook}/edit",
+        "new secret of a webhook": f"{webhook}/rotate-secret",
+    }
+
+
+def pages_of_settings(space: Space) -> dict[str, str]:
+    """What every workspace has, whatever is in it."""
+    place = f"/workspaces/{space.id}"
+    return {
+        "home": place,
+        "search": f"{place}/search?q=order",
+        "content": f"{place}/items",
         "settings": f"{place}/settings",
         "pause of the workspace": f"{place}/settings/pause",
         "members": f"{place}/settings/members",
@@ -192,9 +240,6 @@ async def paths(server: Server, space: Space) -> dict[str, str]:
         "request logs": f"{place}/settings/request-logs",
         "webhooks": f"{place}/settings/webhooks",
         "new webhook": f"{place}/settings/webhooks/new",
-        "webhook": webhook,
-        "edit webhook": f"{webhook}/edit",
-        "new secret of a webhook": f"{webhook}/rotate-secret",
         "invitations": f"{place}/settings/invitations",
         "secrets": f"{place}/settings/secrets",
         "audit log": f"{place}/settings/audit",
