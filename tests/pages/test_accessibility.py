@@ -10,19 +10,22 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+import pytest_asyncio
 
 from api.routers import ROUTERS
 from cli.demo.client import WorkspaceClient
 from cli.demo.shop import open_shop
 from models.people.browser_sessions.commands import begin_session
 from models.people.users.commands import make_platform_admin
+from runtime.crypto import KeyRing
 from tests.support.browser import Page
 from tests.support.incidents import grouped
 from tests.support.patience import eventually
 from tests.support.person import Person, sign_in
 from tests.support.server import Server
-from tests.support.spaces import Space
+from tests.support.spaces import Space, make_space
 from tests.support.visitor import HTML, form_token
+from tests.support.watched import WatchedDatabase
 
 pytestmark = pytest.mark.takes(seconds=40)
 
@@ -76,21 +79,31 @@ UNJUDGED = {
 """The pages that are not among those judged, by their path."""
 
 
-@pytest.fixture
-async def paths(server: Server, space: Space) -> dict[str, str]:
+@pytest_asyncio.fixture(scope="module")
+async def shop(
+    server: Server,  # noqa: ARG001  # empties the database first
+    _watched_database: WatchedDatabase,
+    keys: KeyRing,
+) -> Space:
+    """The workspace whose pages are judged."""
+    return await make_space(_watched_database, keys)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def paths(server: Server, shop: Space) -> dict[str, str]:
     """The pages of a workspace in which something happened, by name."""
-    client = WorkspaceClient(server.url, space.token, str(space.id))
+    client = WorkspaceClient(server.url, shop.token, str(shop.id))
     await open_shop(client, date(2026, 11, 27))
     await client.close()
-    person = Person(server, space)
+    person = Person(server, shop)
     return {
         "sign in": "/sign-in",
         "legacy imports": "/legacy-imports",
         "shared": "/v1/share/01a21b5f-fee4-7ab2-a23b-c5ae24c188c5",
-        **await pages_of_runs(person, space),
-        **await pages_of_records(person, space),
-        **await pages_of_sources(person, server, space),
-        **pages_of_settings(space),
+        **await pages_of_runs(person, shop),
+        **await pages_of_records(person, shop),
+        **await pages_of_sources(person, server, shop),
+        **pages_of_settings(shop),
     }
 
 
@@ -275,9 +288,9 @@ async def previewed(server: Server, space: Space) -> str:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_no_page_breaks_a_rule(
-    page: Page, server: Server, space: Space, paths: dict[str, str], dark: bool
+    page: Page, server: Server, shop: Space, paths: dict[str, str], dark: bool
 ) -> None:
-    await sign_in(page, server, space)
+    await sign_in(page, server, shop)
     await page.show(dark=dark)
     problems: dict[str, Any] = {}
     for name, path in paths.items():
