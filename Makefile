@@ -37,11 +37,12 @@ up: setup ## Start the whole platform and keep it running until Ctrl-C.
 test: setup ## Run all tests.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
-quick: setup ## Lint, types and the fast tests: rules and models.
+quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash" tests/house tests/models
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash" \
+		tests/house tests/models tests/runtime
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
