@@ -20,9 +20,7 @@ async def rules(client: Client, space: Space) -> list[dict[str, Any]]:
     return listed
 
 
-async def test_a_rule_is_made_changed_disabled_and_deleted(
-    client: Client, owner: Visitor, space: Space
-) -> None:
+async def test_a_rule_is_made_and_changed(client: Client, owner: Visitor, space: Space) -> None:
     made = await publish(client, space, label="Orders")
     place = f"/workspaces/{space.id}/alert-rules"
     kinds = (await owner.get(f"{place}/new")).text
@@ -63,6 +61,14 @@ async def test_a_rule_is_made_changed_disabled_and_deleted(
     assert rule["condition"]["runs"] == 7
     assert rule["condition"]["query"] == {"automationId": made["id"]}
     assert "repeatMinutes" not in rule
+
+
+async def test_a_rule_is_tried_disabled_enabled_and_deleted(
+    client: Client, owner: Visitor, space: Space
+) -> None:
+    body = {"label": "Fails", "condition": {"kind": "failures", "runs": 5, "minutes": 10}}
+    rule = read(await client.post(f"{space.path}/alert-rules", json=body), 201)
+    own = f"/workspaces/{space.id}/alert-rules/{rule['id']}"
     tried = await owner.send_form(f"{own}/test")
     assert tried.status_code == 200
     assert "It does not hold now" in tried.text
