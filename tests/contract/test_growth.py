@@ -12,7 +12,7 @@ from runtime.database import libpq_url
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations
 from tests.support.document import DOCUMENT
-from tests.support.plans import recorded_statements, rows_read
+from tests.support.plans import forget_rows, recorded_statements, rows_read
 
 pytestmark = [pytest.mark.takes(seconds=60)]
 
@@ -53,20 +53,26 @@ async def grown(own: Furnished, database_url: str) -> AsyncIterator[Furnished]:
     async with await _connection(database_url) as connection:
         # Foreign keys and triggers have nothing to say about copies.
         await connection.execute("SET session_replication_role = replica")
-        for table, (which, changed) in LEFT_BY_RUNS.items():
-            copied = await connection.execute(
-                f"INSERT INTO {table} SELECT made.*"  # noqa: S608  # our own names
-                f" FROM (SELECT {table} AS one FROM {table} WHERE {which} LIMIT 1) first,"
-                f" generate_series(1, {MANY}) n,"
-                f" jsonb_populate_record(first.one, jsonb_build_object({changed})) made",
-                {"place": own.space.id},
-            )
-            assert copied.rowcount == MANY, table
+        async with connection.transaction():
+            cursor = await connection.execute("SELECT pg_current_xact_id()::text")
+            ((transaction,),) = await cursor.fetchall()
+            for table, (which, changed) in LEFT_BY_RUNS.items():
+                copied = await connection.execute(
+                    f"INSERT INTO {table} SELECT made.*"  # noqa: S608  # our own names
+                    f" FROM (SELECT {table} AS one FROM {table} WHERE {which} LIMIT 1) first,"
+                    f" generate_series(1, {MANY}) n,"
+                    f" jsonb_populate_record(first.one, jsonb_build_object({changed})) made",
+                    {"place": own.space.id},
+                )
+                assert copied.rowcount == MANY, table
+        for table in LEFT_BY_RUNS:
             await connection.execute(f"VACUUM ANALYZE {table}")
     async with own.space.database.transaction() as work:
         while await settle_totals(work):
             pass
     yield own
+    url = libpq_url(database_url)
+    await forget_rows(url, "xmin::text = %s", transaction, LEFT_BY_RUNS)
 
 
 async def _connection(url: str) -> psycopg.AsyncConnection[Any]:

@@ -1,7 +1,7 @@
 """Statements that the driver executes, and the rows that PostgreSQL reads for them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,16 @@ def recorded_statements(
     with patch.context() as context:
         context.setattr(psycopg.AsyncCursor, "execute", execute)
         yield statements
+
+
+async def forget_rows(url: str, condition: str, value: Any, tables: Iterable[str]) -> None:
+    """Delete very many rows of a test: they would change the plans of tests after it."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        # Foreign keys and triggers have nothing to say about copies.
+        await connection.execute("SET session_replication_role = replica")
+        for table in tables:
+            await connection.execute(f"DELETE FROM {table} WHERE {condition}", [value])  # noqa: S608  # our own names
+            await connection.execute(f"VACUUM ANALYZE {table}")
 
 
 async def rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:

@@ -20,7 +20,7 @@ from runtime.settings import Settings
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
 from tests.support.pauses import attend_once
-from tests.support.plans import recorded_statements, rows_read
+from tests.support.plans import forget_rows, recorded_statements, rows_read
 from tests.support.run_operations import step
 from tests.support.spaces import Space
 
@@ -46,7 +46,7 @@ WHERE one.work_id = :id AND run.automation_id = :automation_id AND run.id <> :id
 
 
 @pytest.fixture
-async def paused(client: Client, space: Space) -> Json:
+async def paused(client: Client, space: Space, settings: Settings) -> AsyncIterator[Json]:
     """A paused automation under which many runs rest."""
     made = await publish(client, space)
     read(await client.post(f"{path_of(made)}/pause", json={}))
@@ -54,10 +54,14 @@ async def paused(client: Client, space: Space) -> Json:
     values = {"id": UUID(first), "automation_id": UUID(made["id"]), "runs": RUNS}
     async with space.database.transaction() as work:
         await work.execute(text(MANY_RUNS), values)
+        await work.execute(text("ANALYZE automation_run"))
         await work.execute(text(MANY_RESTING), values)
         for table in ("automation_run", "resting_intent", "outbox"):
             await work.execute(text(f"ANALYZE {table}"))
-    return made
+    yield made
+    left = ("resting_intent", "outbox", "node_run", "automation_run", "workspace_event")
+    url = libpq_url(settings.database_url.get_secret_value())
+    await forget_rows(url, "workspace_id = %s", space.id, left)
 
 
 @pytest.fixture

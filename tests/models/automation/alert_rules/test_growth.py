@@ -14,7 +14,7 @@ from runtime.database import libpq_url
 from runtime.settings import Settings
 from tests.support.ageing import make_automation, run_row
 from tests.support.alerts import make_rule
-from tests.support.plans import recorded_statements, rows_read
+from tests.support.plans import forget_rows, recorded_statements, rows_read
 from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=60)
@@ -61,3 +61,4 @@ async def test_no_look_goes_through_all_runs(
             assert looks
             for look in looks:
                 assert await rows_read(connection, look) < 5_000, condition
+    await forget_rows(url, "workspace_id = %s", space.id, ["automation_run", "workspace_event"])
