@@ -27,7 +27,7 @@ def wait_words(waiting_for: dict[str, Any]) -> str:
 
 
 def _limited(waiting_for: dict[str, Any]) -> str:
-    place = waiting_for.get("host") or "a connection"
+    host = waiting_for.get("host")
     if waiting_for["cause"] == WaitCause.ANSWER:
-        return f"{place} has asked to wait before the next call."
-    return f"It waits for its turn to call {place}."
+        return f"An answer of {host or 'the other side'} has asked to wait before the next call."
+    return f"It waits for its turn to call {host or 'through a connection'}."
