@@ -1,13 +1,12 @@
 """Pollers take turns while something is due for them, and only then."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
 import pytest
-import pytest_asyncio
 from sqlalchemy import ColumnElement, delete, exists
 from typing_extensions import override
 
@@ -17,25 +16,8 @@ from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import Intent, append, outbox
 from tests.support.patience import eventually
-from tests.support.postgres import migrated_database
 
 pytestmark = pytest.mark.takes(seconds=10)
-
-
-@pytest.fixture(scope="module")
-def quiet_url() -> Iterator[str]:
-    """A database that no running worker watches."""
-    with migrated_database("pollers") as url:
-        yield url
-
-
-@pytest_asyncio.fixture
-async def quiet(quiet_url: str) -> AsyncIterator[Database]:
-    database = Database(quiet_url)
-    async with database.transaction() as work:
-        await work.execute(delete(outbox))
-    yield database
-    await database.close()
 
 
 class Taker(Poller):

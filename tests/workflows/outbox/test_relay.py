@@ -2,14 +2,13 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, cast
 
 import psycopg
 import pytest
-import pytest_asyncio
 from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
@@ -27,24 +26,7 @@ from runtime.outbox import AWAITED, Intent, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.plans import recorded_statements, rows_read
-from tests.support.postgres import migrated_database
 from tests.support.spaces import Space, make_space
-
-
-@pytest.fixture(scope="module")
-def quiet_url() -> Iterator[str]:
-    """A database that no running relay watches."""
-    with migrated_database("relay") as url:
-        yield url
-
-
-@pytest_asyncio.fixture
-async def quiet(quiet_url: str) -> AsyncIterator[Database]:
-    database = Database(quiet_url)
-    async with database.transaction() as work:
-        await work.execute(delete(outbox))
-    yield database
-    await database.close()
 
 
 def relay(database: Database, running_cap: int = 100) -> Relay:
