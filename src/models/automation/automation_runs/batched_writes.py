@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs.execution import succeeding
-from models.automation.automation_runs.gate import OPEN_RUN
+from models.automation.automation_runs.gate import RUN_IS_OPEN
 from models.automation.automation_runs.node_writes import Completion, NodeKey
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -35,7 +35,7 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.work import Work
 
 _RUN_ID = bindparam("run_id", type_=automation_run.c.id.type)
-_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(OPEN_RUN)
+_GATE = select(automation_run.c.id, automation_run.c.workspace_id).where(RUN_IS_OPEN)
 _FIELDS = (
     "node_id", "scope_key", "node_kind", "status", "attempt", "outcome", "case_key",
     "input", "output", "started_at", "completed_at",

@@ -42,7 +42,7 @@ class NodeRow:
         return max(0.0, (self.due_at - now).total_seconds())
 
 
-OPEN_RUN: ColumnElement[bool] = and_(
+RUN_IS_OPEN: ColumnElement[bool] = and_(
     automation_run.c.id == bindparam("run_id"),
     automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
 )
@@ -63,7 +63,7 @@ _GATE = (
         node_run.c.due_at,
     )
     .select_from(automation_run.outerjoin(node_run, _OWN))
-    .where(OPEN_RUN)
+    .where(RUN_IS_OPEN)
 )
 _SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
 _EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))

@@ -7,7 +7,7 @@ The caller then passes the gate in a transaction to find out which.
 from sqlalchemy import ARRAY, Text, bindparam, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.gate import OPEN_RUN
+from models.automation.automation_runs.gate import RUN_IS_OPEN
 from models.automation.automation_runs.node_writes import Completion, NodeKey, identity, running
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -20,7 +20,7 @@ def _inserted(*names: str) -> PreparedStatement:
     """A new node run with these columns, if its run is open and it has none."""
     own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
     values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
-    behind_gate = values.where(OPEN_RUN).with_for_update(read=True, of=automation_run)
+    behind_gate = values.where(RUN_IS_OPEN).with_for_update(read=True, of=automation_run)
     return PreparedStatement(
         upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
     )
@@ -29,7 +29,7 @@ def _inserted(*names: str) -> PreparedStatement:
 _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
 _COMPLETE = _inserted(*_ENDED, "input", "started_at")
 _START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
-_GATE = select(automation_run.c.id).where(OPEN_RUN).with_for_update(read=True).cte("gate")
+_GATE = select(automation_run.c.id).where(RUN_IS_OPEN).with_for_update(read=True).cte("gate")
 _COMPLETE_STARTED = PreparedStatement(
     update(node_run)
     .where(

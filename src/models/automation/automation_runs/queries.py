@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.first_nodes import queued_nodes
-from models.automation.automation_runs.pause_metadata import waits_for_pauses
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
@@ -20,6 +19,7 @@ from models.automation.automation_runs.shapes import (
     AutomationRunShape,
 )
 from models.automation.automation_runs.tables import IS_OPEN, AutomationRun, automation_run
+from models.automation.automation_runs.wait_metadata import waits_of_runs
 from models.automation.automations.joins import AUTOMATION, open_automations
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
@@ -221,7 +221,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
         )
         answered = {handlers[row.id]: str(row.id) for row in rows}
     waiting = await node_queries.waits(work, runs)
-    rests = await waits_for_pauses(work, runs)
+    waits = await waits_of_runs(work, runs)
     return {
         run.id: {
             **lineage(
@@ -234,7 +234,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
             **({"failureRunId": answered[run.id]} if run.id in answered else {}),
             **({OPERATION: run.options[OPERATION]} if OPERATION in run.options else {}),
             "waiting": waiting[run.id],
-            **({"waitingFor": rests[run.id]} if run.id in rests else {}),
+            **({"waitingFor": waits[run.id]} if run.id in waits else {}),
         }
         for run in runs
     }

@@ -18,7 +18,7 @@ from sqlalchemy import (
     select,
 )
 
-from models.automation.automation_runs.gate import OPEN_RUN
+from models.automation.automation_runs.gate import RUN_IS_OPEN
 from models.automation.automation_runs.rules import NodeStatus, RunSource, is_test
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
@@ -139,7 +139,7 @@ def read_header(row: Sequence[Any]) -> RunHeader:
     return RunHeader(*tuple(row))
 
 
-_HEADER = PreparedStatement(select(*header_columns()).where(OPEN_RUN))
+_HEADER = PreparedStatement(select(*header_columns()).where(RUN_IS_OPEN))
 
 _RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
 _SCOPES = bindparam("scopes", type_=ARRAY(Text))
