@@ -50,13 +50,45 @@ async def growth(platform: Platform, client: Client) -> list[Figure]:
 
 def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Mapping[str, Ask]:
     """The requests by name."""
-    place = f"/v1/workspaces/{platform.connection['workspaceId']}"
-    runs, records = f"{place}/automation-runs", f"/v1/databases/{past.ids['database_id']}/records"
-    of_one = f"{place}/automations/{automation_id}/runs"
-    told = f"{place}/webhook-endpoints/{past.ids['endpoint_id']}/deliveries"
-    refreshed = f"{place}/data-sources/{past.ids['data_source_id']}/runs"
+
+    def get(path: str, params: dict[str, Any]) -> Ask:
+        async def ask() -> None:
+            (await platform.http.get(path, params=params)).raise_for_status()
+
+        return ask
+
+    async def query() -> None:
+        await platform.post(f"{_records(past)}/query", {"limit": 50})
+
+    async def accept() -> None:
+        await platform.run_one(automation_id)
+
+    return {
+        **{name: get(*request) for name, request in _runs(platform, automation_id).items()},
+        **{name: get(*request) for name, request in _lists(platform, past).items()},
+        "records queried": query,
+        "a run of three nodes": accept,
+    }
+
+
+_Requests = Mapping[str, tuple[str, dict[str, Any]]]
+"""Paths and parameters by name."""
+
+
+def _place(platform: Platform) -> str:
+    return f"/v1/workspaces/{platform.connection['workspaceId']}"
+
+
+def _records(past: LongHistory) -> str:
+    return f"/v1/databases/{past.ids['database_id']}/records"
+
+
+def _runs(platform: Platform, automation_id: str) -> _Requests:
+    """Lists and statistics of runs."""
+    place = _place(platform)
+    runs, of_one = f"{place}/automation-runs", f"{place}/automations/{automation_id}/runs"
     since = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(time.time() - 5 * 86_400))
-    lists: dict[str, tuple[str, dict[str, Any]]] = {
+    return {
         "runs": (runs, {}),
         "runs failed": (runs, {"status": "failed"}),
         "runs timed out": (runs, {"status": "timed_out"}),
@@ -71,6 +103,15 @@ def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Map
         "statistics of 30 days": (f"{runs}/statistics", {"by": "day"}),
         "statistics of an automation": (f"{of_one}/statistics", {"by": "day"}),
         "runs failed of an automation": (of_one, {"status": "failed"}),
+    }
+
+
+def _lists(platform: Platform, past: LongHistory) -> _Requests:
+    """All other lists."""
+    place = _place(platform)
+    told = f"{place}/webhook-endpoints/{past.ids['endpoint_id']}/deliveries"
+    refreshed = f"{place}/data-sources/{past.ids['data_source_id']}/runs"
+    return {
         "automations": (f"{place}/automations", {}),
         "runs of an action": (f"{place}/actions/{past.ids['action_id']}/runs", {}),
         "data sources": (f"{place}/data-sources", {}),
@@ -83,27 +124,9 @@ def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Map
         "events": (f"{place}/events", {}),
         "request logs": (f"{place}/api-keys/request-logs", {}),
         "audit log": (f"{place}/audit-log", {}),
-        "records": (records, {}),
+        "records": (_records(past), {}),
         "databases": (f"{place}/databases", {}),
         "items": ("/v1/items", {"workspaceId": platform.connection["workspaceId"]}),
-    }
-
-    def get(path: str, params: dict[str, Any]) -> Ask:
-        async def ask() -> None:
-            (await platform.http.get(path, params=params)).raise_for_status()
-
-        return ask
-
-    async def query() -> None:
-        await platform.post(f"{records}/query", {"limit": 50})
-
-    async def accept() -> None:
-        await platform.run_one(automation_id)
-
-    return {
-        **{name: get(*request) for name, request in lists.items()},
-        "records queried": query,
-        "a run of three nodes": accept,
     }
 
 
