@@ -43,6 +43,11 @@ def body_of(shape: type[S], fields: Mapping[str, object]) -> S:
         ) from None
 
 
+def number_of(text: str) -> int | str | None:
+    """The number that a field has; a text that is none is refused by the shape."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text or None
+
+
 def read_json(name: str, text: str) -> object:
     """The JSON that a person wrote into a field. Raises ValidationError."""
     try:

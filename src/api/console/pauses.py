@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
-from api.console.forms import Form
+from api.console.forms import Form, number_of
 from api.console.rendering import see_other
 from api.console.workspace.entered import Entered, attempt
 from api.kernel.routing import ApiRequest
@@ -32,11 +32,6 @@ class Resume(Form):
     def values(self) -> JsonObject:
         """The body of the operation."""
         return {"rate": number_of(self.rate)}
-
-
-def number_of(text: str) -> int | str | None:
-    """The number that a field has; a text that is none is refused by the shape."""
-    return int(text) if text.isdecimal() and len(text) < 10 else text or None
 
 
 async def take(

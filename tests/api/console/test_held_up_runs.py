@@ -3,9 +3,10 @@
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
+from tests.support.ageing import make_automation
 from tests.support.automations import publish, read
 from tests.support.client import Client
-from tests.support.incidents import open_incident
+from tests.support.incidents import failed_run, grouped, incident_of, open_incident
 from tests.support.spaces import Space
 from tests.support.visitor import Visitor, signed_in
 
@@ -41,3 +42,26 @@ async def test_the_side_counts_open_incidents_that_the_person_sees(
         assert 'aria-label="1 open"' not in (await member.get(home)).text
     await owner.send_form(f"{home}/incidents/{incident_id}/close")
     assert 'aria-label="1 open"' not in (await owner.get(home)).text
+
+
+async def test_an_incident_leads_to_the_records_that_the_person_sees(
+    app: FastAPI, client: Client, owner: Visitor, space: Space
+) -> None:
+    body = {"label": "Orders", "fields": []}
+    database = read(await client.post(f"{space.path}/databases", json=body), 201)
+    path = f"/v1/databases/{database['id']}/records"
+    record = read(await client.post(path, json={"title": "<b>Order 17</b>"}), 201)["id"]
+    payload = {"record": {"id": record}}
+    run_id = await failed_run(space, await make_automation(space), trigger_payload=payload)
+    await grouped(space.database)
+    incident_id = (await incident_of(space.database, run_id)).id
+    page = f"/workspaces/{space.id}/incidents/{incident_id}"
+    link = f'href="/records/{record}">&lt;b&gt;Order 17&lt;/b&gt;'
+    assert link in (await owner.get(page)).text
+    restricted = {"accessMode": "restricted", "grants": []}
+    read(await client.put(f"/v1/items/{database['itemId']}/access", json=restricted))
+    user_id, _ = await space.member(Role.EDITOR)
+    async with await signed_in(app, space, user_id) as editor:
+        closed = await editor.get(page)
+    assert closed.status_code == 200
+    assert record not in closed.text

@@ -13,6 +13,7 @@ from api.console.alert_rules.rule_forms import (
     values_of,
 )
 from api.console.forms import paged
+from api.console.integrations.connection_names import connection_names
 from api.console.people import member_names
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
@@ -31,12 +32,10 @@ from models.automation.alert_rules.shapes import (
 )
 from models.core.access.rules import Scope
 from models.core.base import Id
-from models.sources.connections.queries import list_connections
 from runtime.errors import ConflictError, PlatformError
 
 router = Router(tags=["console"], refuse=refuse)
 
-_MOST_CHOICES = 100
 _EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
 
 
@@ -133,6 +132,10 @@ async def _form(
     recipients = [request.principal.user_id] if rule is None else rule.recipient_user_ids
     method, *place = ("POST",) if rule is None else ("PATCH", rule.id)
     api = "/".join(("/v1/workspaces", str(request.workspace_id), "alert-rules", *map(str, place)))
+    connections = {}
+    if kind is AlertKind.CONNECTION_FAILING:
+        stored = [] if rule is None else [Id(rule.condition["connectionId"])]
+        connections = await connection_names(request, stored)
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
     answer = page(
         request,
@@ -147,7 +150,7 @@ async def _form(
         members=await member_names(request, recipients),
         recipients={str(one) for one in recipients},
         automations=await automation_choices(request, None) if kind in ABOUT_RUNS else [],
-        connections=await _connections(request, kind),
+        connections=list(connections.items()),
         entered=entered,
         place=_path(request, *place),
         call=curl(shell.base, method, api, json.dumps(values)),
@@ -155,14 +158,6 @@ async def _form(
     if entered.refusal is not None:
         answer.status_code = entered.refusal.status
     return answer
-
-
-async def _connections(request: ApiRequest, kind: AlertKind) -> list[tuple[str, str]]:
-    if kind is not AlertKind.CONNECTION_FAILING:
-        return []
-    turn = request.page("console connections", _MOST_CHOICES, None)
-    listed = await list_connections(request.work, request.actor, turn)
-    return [(str(one.id), one.label) for one in listed.connections]
 
 
 def _kind(body: Fields) -> AlertKind:

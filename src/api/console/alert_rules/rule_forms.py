@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from api.console.pauses import number_of
+from api.console.forms import number_of
 from api.console.workspace.entered import Fields
 from models.automation.alert_rules.conditions import AlertKind
 from models.automation.alert_rules.shapes import AlertRuleShape

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from api.console.forms import Form, paged
-from api.console.pauses import Pause, Resume, number_of, take
+from api.console.forms import Form, number_of, paged
+from api.console.pauses import Pause, Resume, take
 from api.console.refusals import refuse
 from api.console.rendering import page
 from api.console.shell import shell_of

@@ -4,8 +4,8 @@ import json
 
 from starlette.responses import Response
 
-from api.console.forms import paged
-from api.console.pauses import number_of
+from api.console.forms import number_of, paged
+from api.console.integrations.connection_names import connection_names
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
 from api.console.shell import home_of, shell_of
@@ -15,7 +15,6 @@ from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
 from api.routers.sources.outbound_limits import LIMIT, LIMITS, READ, WRITE
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
-from models.sources.connections.queries import list_connections
 from models.sources.outbound_limits import commands, queries
 from models.sources.outbound_limits.shapes import (
     CreateOutboundLimit,
@@ -28,7 +27,6 @@ router = Router(tags=["console"], refuse=refuse)
 
 _ALL, _ONE = (path.removeprefix("/v1") for path in (LIMITS, LIMIT))
 _PAGE = 50
-_MOST_CHOICES = 100
 _CHANGE = paged(WRITE)
 
 
@@ -91,7 +89,8 @@ async def _list(
 ) -> Response:
     turn = request.page("console outbound limits", _PAGE, cursor)
     listed = await queries.list_limits(request.work, request.actor, turn)
-    connections = await _connections(request)
+    ids = [one.connection_id for one in listed.limits if one.connection_id is not None]
+    connections = await connection_names(request, ids)
     shell = await shell_of(request)
     api = f"/v1{_path(request)}"
     example = '{"host": "api.example.com", "perSecond": 5, "atOnce": 2}'
@@ -119,6 +118,7 @@ async def _list(
 
 async def _limit(request: ApiRequest, entered: Entered) -> Response:
     limit = await queries.get_limit(request.work, request.actor, request.ids["limitId"])
+    ids = [] if limit.connection_id is None else [limit.connection_id]
     shell = await shell_of(request)
     api = f"/v1{_path(request, limit.id)}"
     return _refused(
@@ -128,7 +128,7 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
             "outbound_limit.html",
             shell,
             limit=limit,
-            connections=await _connections(request),
+            connections=await connection_names(request, ids),
             may_change=_may_change(request),
             place=_path(request),
             entered=entered,
@@ -145,12 +145,6 @@ def _refused(entered: Entered, answer: Response) -> Response:
     if entered.refusal is not None:
         answer.status_code = entered.refusal.status
     return answer
-
-
-async def _connections(request: ApiRequest) -> dict[str, str]:
-    turn = request.page("console connections", _MOST_CHOICES, None)
-    listed = await list_connections(request.work, request.actor, turn)
-    return {str(one.id): one.label for one in listed.connections}
 
 
 def _numbers(body: Fields) -> JsonObject:

@@ -29,5 +29,8 @@ def wait_words(waiting_for: dict[str, Any]) -> str:
 def _limited(waiting_for: dict[str, Any]) -> str:
     host = waiting_for.get("host")
     if waiting_for["cause"] == WaitCause.ANSWER:
-        return f"An answer of {host or 'the other side'} has asked to wait before the next call."
-    return f"It waits for its turn to call {host or 'through a connection'}."
+        words = f"An answer of {host or 'the other side'} has asked to wait before the next call"
+    else:
+        words = f"It waits for its turn to call {host or 'through a connection'}"
+    until = waiting_for.get("until")
+    return f"{words}, until {until[:16].replace('T', ' ')} UTC." if until else f"{words}."

@@ -1,0 +1,47 @@
+"""The words that say which pause or limit a run waits for."""
+
+from typing import Any
+
+import pytest
+
+from api.console.runs.wait_words import wait_words
+
+SINCE = {"since": "2026-01-01T00:00:00.000Z"}
+
+
+@pytest.mark.parametrize(
+    ("waiting_for", "words"),
+    [
+        (
+            {"kind": "paused", "subject": "connection", "cause": "person", "reason": "It moves."},
+            "A connection that it calls through is paused: It moves.",
+        ),
+        (
+            {"kind": "paused", "subject": "automation", "cause": "circuit_breaker", "reason": ""},
+            "The circuit breaker of the automation is open.",
+        ),
+        (
+            {"kind": "limited", "subject": "host", "host": "api.example", "cause": "limit"},
+            "It waits for its turn to call api.example.",
+        ),
+        (
+            {"kind": "limited", "subject": "connection", "subjectId": "1", "cause": "limit"},
+            "It waits for its turn to call through a connection.",
+        ),
+        (
+            {
+                "kind": "limited",
+                "subject": "host",
+                "host": "api.example",
+                "cause": "answer",
+                "until": "2026-01-01T10:20:30.000Z",
+            },
+            (
+                "An answer of api.example has asked to wait before the next call, until"
+                " 2026-01-01 10:20 UTC."
+            ),
+        ),
+    ],
+)
+def test_it_is_told_in_a_sentence(waiting_for: dict[str, Any], words: str) -> None:
+    assert wait_words({**waiting_for, **SINCE}) == words
