@@ -16,7 +16,7 @@ from runtime.ids import new_id
 from tests.chaos.processes import Workers
 from tests.support.endpoint import Endpoint, reply
 from tests.support.engine import Engine, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=90)]
 
@@ -77,7 +77,7 @@ async def test_the_bound_holds_over_two_workers_and_the_death_of_one(
     doomed, survivor = [await workers.start() for _ in range(2)]
     await doomed.ready()
     await survivor.ready()
-    await asyncio.wait_for(crowd.callers.wait(), 60)
+    await asyncio.wait_for(crowd.callers.wait(), ENOUGH)
     doomed.process.kill()
     run = automation_run.c
 

@@ -20,7 +20,7 @@ from models.messages.deliveries.tables import delivery
 from models.messages.notifications.tables import notification
 from models.people.workspaces.tables import workspace_member
 from models.sources.connections.commands import create_connection
-from models.sources.connections.health import note_failure
+from models.sources.connections.health import note_failure, note_success
 from models.sources.connections.shapes import CreateConnection
 from runtime.clock import utc_now
 from runtime.errors import NotFoundError
@@ -249,6 +249,14 @@ async def test_who_does_not_see_a_connection_is_not_told_why_it_fails(space: Spa
     text, data = bodies[other]
     assert "bank.example" not in text
     assert "connectionId" not in data
+    async with space.database.transaction() as work:
+        await note_success(work, space.id, made.id)
+    await evaluated(space)
+    theirs = (notification.c.workspace_id == space.id, notification.c.user_id == other)
+    async with space.database.reading() as work:
+        notices = await work.rows(told.where(*theirs))
+    assert len(notices) == 2
+    assert all("connectionId" not in one.data for one in notices)
 
 
 async def test_firings_go_when_they_are_old_and_rules_stay(space: Space) -> None:

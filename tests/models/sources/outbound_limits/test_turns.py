@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from models.core.base import Id
 from models.sources.connections.commands import create_connection
@@ -11,6 +12,8 @@ from models.sources.outbound_limits import turns
 from models.sources.outbound_limits.commands import create_limit
 from models.sources.outbound_limits.line import Call
 from models.sources.outbound_limits.shapes import CreateOutboundLimit
+from models.sources.outbound_limits.tables import outbound_place
+from models.sources.outbound_limits.waiting import waits_of
 from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id
 from tests.support.engine import KEYS
@@ -72,6 +75,24 @@ async def test_a_call_that_waits_for_its_host_keeps_its_place_at_its_connection(
         await turns.end(work, direct)
     assert await goes(space, first)
     assert not await goes(space, second)
+
+
+async def test_a_call_that_an_answer_holds_back_says_so_until_it_goes(space: Space) -> None:
+    held = call(space, 1)
+    async with space.database.transaction() as work:
+        await turns.put_off(work, space.id, HOST, 3_600)
+    assert not await goes(space, held)
+    async with space.database.transaction() as work:
+        (waits,) = (await waits_of(work, space.id, [held.work_id])).values()
+        assert (waits["kind"], waits["cause"], waits["host"]) == ("limited", "answer", HOST)
+        over = outbound_place.c.workspace_id == space.id
+        await work.execute(update(outbound_place).where(over).values(paused_until=work.now))
+    assert await is_limited(space, held), "its place in line goes with it"
+    assert await goes(space, held)
+    async with space.database.transaction() as work:
+        assert not await waits_of(work, space.id, [held.work_id])
+        await turns.end(work, held)
+    assert not await is_limited(space, held)
 
 
 async def test_a_limit_is_of_one_workspace(space: Space) -> None:
