@@ -137,7 +137,7 @@ async def _form(
         stored = [] if rule is None else [Id(rule.condition["connectionId"])]
         connections = await connection_names(request, stored)
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
-    answer = page(
+    return page(
         request,
         "alert_rule_form.html",
         shell,
@@ -155,9 +155,6 @@ async def _form(
         place=_path(request, *place),
         call=curl(shell.base, method, api, json.dumps(values)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _kind(body: Fields) -> AlertKind:

@@ -61,7 +61,7 @@ async def rule_page(
         "Delete it": curl(shell.base, "DELETE", api),
     }
     tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
-    answer = page(
+    return page(
         request,
         "alert_rule.html",
         shell,
@@ -74,9 +74,6 @@ async def rule_page(
         refusal=refusal,
         calls=calls,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _api(request: ApiRequest) -> str:

@@ -85,7 +85,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
-    answer = page(
+    return page(
         request,
         "canary.html",
         shell,
@@ -102,9 +102,6 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             "Stop it": curl(shell.base, "POST", f"{call}/stop", "{}"),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _percent(text: str) -> float:

@@ -64,7 +64,7 @@ async def create_automation_by_form(request: ApiRequest, body: NewAutomation) ->
 async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> Response:
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/automations"
-    answer = page(
+    return page(
         request,
         "new_automation.html",
         shell,
@@ -73,6 +73,3 @@ async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> R
         examples=EXAMPLES,
         call=curl(shell.base, "POST", path, '{"label": "Hello"}'),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

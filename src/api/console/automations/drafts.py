@@ -99,7 +99,7 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
 
     outcome = await attempt(request, check)
     written = _written(body, outcome)
-    return await _editor(request, await _automation(request), written, status=200)
+    return await _editor(request, await _automation(request), written, is_check=True)
 
 
 @router.post(f"{_ONE}/edit", access=_SEND, documented=False)
@@ -190,17 +190,19 @@ async def _editor(
     automation: AutomationDetail,
     written: Written,
     notice: Notice | None = None,
-    status: int | None = None,
+    *,
+    is_check: bool = False,
 ) -> Response:
     shell = await shell_of(request)
     path = f"/v1{_path(request)}"
-    answer = page(
+    return page(
         request,
         "editor.html",
         shell,
         automation=automation,
         at=_path(request),
         written=written,
+        refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,
         calls={
@@ -210,9 +212,6 @@ async def _editor(
             "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
         },
     )
-    if written.refusal is not None:
-        answer.status_code = status or written.refusal.status
-    return answer
 
 
 async def _automation(request: ApiRequest) -> AutomationDetail:

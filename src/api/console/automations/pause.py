@@ -97,7 +97,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
     breaker = f"{call.removesuffix('pause')}circuit-breaker"
-    response = page(
+    return page(
         request,
         "pause.html",
         shell,
@@ -116,9 +116,6 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             ),
         },
     )
-    if entered.refusal is not None:
-        response.status_code = entered.refusal.status
-    return response
 
 
 def _path(request: ApiRequest) -> str:

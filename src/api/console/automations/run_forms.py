@@ -106,7 +106,7 @@ async def _form(
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
-    answer = page(
+    return page(
         request,
         "run_form.html",
         shell,
@@ -122,10 +122,8 @@ async def _form(
                 shell.base, "POST", f"/v1{path}/test-run", '{"payload": {}, "simulate": true}'
             ),
         },
+        refusal=refusal,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def faults_of(refusal: PlatformError) -> Sequence[str]:

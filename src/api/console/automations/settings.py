@@ -111,7 +111,7 @@ async def _settings(
     automation = await _automation(request)
     shell = await shell_of(request)
     preview, problem = await _preview(request, automation)
-    answer = page(
+    return page(
         request,
         "automation_settings.html",
         shell,
@@ -125,9 +125,6 @@ async def _settings(
         is_webhook=automation.trigger is TriggerKind.WEBHOOK,
         calls=_calls(shell, f"/v1{_path(request)}"),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 async def _preview(

@@ -197,7 +197,7 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/imports/previews/{preview_id}"
     lines = [] if preview is None else lines_of(preview, fields, entered)
-    answer = page(
+    return page(
         request,
         "import_preview.html",
         shell,
@@ -217,9 +217,6 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
             shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", _EXAMPLE
         ),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 _EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})

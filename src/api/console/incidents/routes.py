@@ -77,7 +77,7 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     records = await list_incident_records(request.work, request.actor, incident_id, concerned)
     shell = await shell_of(request)
     api = _api(request, incident_id)
-    answer = page(
+    return page(
         request,
         "incident.html",
         shell,
@@ -97,9 +97,6 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
             "Close it": curl(shell.base, "POST", f"{api}/close"),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 @router.post(f"{_INCIDENT}/edit", access=paged(WRITE), documented=False)
@@ -184,7 +181,7 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         refusal = refusal or outcome
     shell = await shell_of(request)
     values = json.dumps(values_of(body))
-    answer = page(
+    return page(
         request,
         "incident_retry.html",
         shell,
@@ -194,9 +191,6 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         entered=Entered(body.texts, refusal),
         call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", values),
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _own_path(request: ApiRequest) -> str:

@@ -188,7 +188,7 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
         "shared": False,
     }
     path = f"/v1{_path(request)}/connections"
-    answer = page(
+    return page(
         request,
         "connection_form.html",
         shell,
@@ -206,9 +206,6 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
         signs_in=signs_in(request, name),
         call=curl(shell.base, "POST", path, json.dumps(body, ensure_ascii=False)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def signs_in(request: ApiRequest, provider: ProviderName) -> bool:

@@ -77,7 +77,7 @@ async def _form(request: ApiRequest, connection: ConnectionDetail, entered: Ente
     shell = await shell_of(request)
     path = f"/v1{shell.at('integrations', 'connections', connection.id)}"
     body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
-    answer = page(
+    return page(
         request,
         "connection_edit.html",
         shell,
@@ -92,6 +92,3 @@ async def _form(request: ApiRequest, connection: ConnectionDetail, entered: Ente
         entered=entered,
         call=curl(shell.base, "PATCH", path, json.dumps(body, ensure_ascii=False)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

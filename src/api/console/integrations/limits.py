@@ -94,25 +94,22 @@ async def _list(
     shell = await shell_of(request)
     api = f"/v1{_path(request)}"
     example = '{"host": "api.example.com", "perSecond": 5, "atOnce": 2}'
-    return _refused(
-        entered,
-        page(
-            request,
-            "outbound_limits.html",
-            shell,
-            listed=listed,
-            connections=connections,
-            choices=[("", "None"), *connections.items()],
-            chosen=connection_id,
-            may_change=_may_change(request),
-            place=_path(request),
-            cursor=cursor,
-            entered=entered,
-            calls={
-                "List them": curl(shell.base, "GET", api),
-                "Set one": curl(shell.base, "POST", api, example),
-            },
-        ),
+    return page(
+        request,
+        "outbound_limits.html",
+        shell,
+        listed=listed,
+        connections=connections,
+        choices=[("", "None"), *connections.items()],
+        chosen=connection_id,
+        may_change=_may_change(request),
+        place=_path(request),
+        cursor=cursor,
+        entered=entered,
+        calls={
+            "List them": curl(shell.base, "GET", api),
+            "Set one": curl(shell.base, "POST", api, example),
+        },
     )
 
 
@@ -121,30 +118,21 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
     ids = [] if limit.connection_id is None else [limit.connection_id]
     shell = await shell_of(request)
     api = f"/v1{_path(request, limit.id)}"
-    return _refused(
-        entered,
-        page(
-            request,
-            "outbound_limit.html",
-            shell,
-            limit=limit,
-            connections=await connection_names(request, ids),
-            may_change=_may_change(request),
-            place=_path(request),
-            entered=entered,
-            calls={
-                "Get it": curl(shell.base, "GET", api),
-                "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
-                "Remove it": curl(shell.base, "DELETE", api),
-            },
-        ),
+    return page(
+        request,
+        "outbound_limit.html",
+        shell,
+        limit=limit,
+        connections=await connection_names(request, ids),
+        may_change=_may_change(request),
+        place=_path(request),
+        entered=entered,
+        calls={
+            "Get it": curl(shell.base, "GET", api),
+            "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
+            "Remove it": curl(shell.base, "DELETE", api),
+        },
     )
-
-
-def _refused(entered: Entered, answer: Response) -> Response:
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _numbers(body: Fields) -> JsonObject:

@@ -60,7 +60,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     connection = await get_connection(request.work, request.actor, request.ids["connectionId"])
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
-    response = page(
+    return page(
         request,
         "connection_pause.html",
         shell,
@@ -75,9 +75,6 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
         },
     )
-    if entered.refusal is not None:
-        response.status_code = entered.refusal.status
-    return response
 
 
 def _path(request: ApiRequest) -> str:

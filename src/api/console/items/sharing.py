@@ -98,7 +98,7 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> R
     manages = await placement.level(work, actor, item_id) >= Level.MANAGE
     path = f"/workspaces/{request.workspace_id}/items/{item_id}/share-links"
     body = '{"maxUses": 10, "allowDownload": true}'
-    answer = page(
+    return page(
         request,
         "share_links.html",
         shell,
@@ -118,6 +118,3 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> R
             "Create one": curl(shell.base, "POST", f"/v1{path}", body),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

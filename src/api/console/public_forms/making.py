@@ -168,7 +168,7 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
     body = '{"title": "Tell us", "accepting": true, "public": true}'
-    answer = page(
+    return page(
         request,
         "form_settings.html",
         shell,
@@ -179,9 +179,6 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
         closes_at=closes_at,
         call=curl(shell.base, "PATCH", f"/v1{_path(request)}", body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 async def _new(request: ApiRequest, entered: Entered) -> Response:
@@ -190,7 +187,7 @@ async def _new(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/forms"
     body = '{"label": "Ask", "databaseId": "that of a database", "public": true}'
-    answer = page(
+    return page(
         request,
         "new_form.html",
         shell,
@@ -198,9 +195,6 @@ async def _new(request: ApiRequest, entered: Entered) -> Response:
         entered=entered,
         call=curl(shell.base, "POST", path, body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _path(request: ApiRequest) -> str:

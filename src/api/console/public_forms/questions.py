@@ -145,7 +145,7 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
     earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
     path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
     body = '{"fields": [{"key": "title", "required": true, "label": "Your name"}]}'
-    answer = page(
+    return page(
         request,
         "question.html",
         shell,
@@ -160,9 +160,6 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
         comparisons=COMPARISONS,
         call=curl(shell.base, "PATCH", f"/v1{path}", body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 async def _form(request: ApiRequest) -> FormDetail:

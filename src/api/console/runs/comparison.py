@@ -83,7 +83,7 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
         automation=automation,
         run_id=run_id,
         compared=None if isinstance(outcome, PlatformError) else Compared(comparison=outcome),
-        refusal=refusal,
+        problem=refusal,
         most=_DIFFERENCES,
         choices=_choices(offered.rows, outcome, run_id),
         call=curl(shell.base, "GET", path),

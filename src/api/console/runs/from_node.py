@@ -81,7 +81,7 @@ async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | No
     shell = await shell_of(request)
     place = f"/v1/workspaces/{viewed.run.workspace_id}/automations/{viewed.automation.id}"
     call = f'{{"nodeId": "{_first(viewed.graph.nodes)}", "replayOfRunId": "{viewed.run.id}"}}'
-    answer = page(
+    return page(
         request,
         "from_node.html",
         shell,
@@ -89,10 +89,8 @@ async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | No
         body=body,
         faults=[] if refusal is None else faults_of(refusal),
         call=curl(shell.base, "POST", f"{place}/run-from-node", call),
+        refusal=refusal,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _first(nodes: Sequence[object]) -> str:

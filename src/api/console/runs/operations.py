@@ -67,7 +67,7 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
         refusal = refusal or outcome
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/run-operations"
-    answer = page(
+    return page(
         request,
         "operation_form.html",
         shell,
@@ -77,9 +77,6 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
         entered=Entered(body.texts, refusal),
         call=curl(shell.base, "POST", path, json.dumps(values, ensure_ascii=False)),
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 @router.get(_OPERATIONS, access=paged(READ), documented=False)

@@ -74,8 +74,6 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
-    if refusal is not None:
-        answer.status_code = refusal.status
     return answer
 
 
