@@ -58,14 +58,14 @@ def page(
 
     With a refusal, of its own or of the form in `entered`, it has the status of that.
     """
-    found = _TEMPLATES.get_template(template)
+    source = _TEMPLATES.get_template(template)
     shown = {"shell": shell, "path": request.url.path, "entered": entered, "refusal": refusal}
     values = {**shown, **context}
     refusal = refusal or entered.refusal
-    if is_partial(request) and "live" in found.blocks:
-        content = "".join(found.blocks["live"](found.new_context(values)))
+    if is_partial(request) and "live" in source.blocks:
+        content = "".join(source.blocks["live"](source.new_context(values)))
     else:
-        content = found.render(values)
+        content = source.render(values)
     status = 200 if refusal is None else refusal.status
     return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
 
