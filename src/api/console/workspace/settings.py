@@ -84,6 +84,7 @@ async def settings_page(
         template,
         shell,
         entered=entered,
+        refusal=entered.refusal,
         section=section,
         groups=groups,
         call=call,
