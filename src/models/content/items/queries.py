@@ -100,10 +100,11 @@ class PlacementOf:
         return Level.NONE if found is None else level_on(found, actor.role)
 
 
-def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
+def way_to_root(start: Select[Any]) -> CTE:
+    """The `placed_items` that are selected, with all above them."""
     way = start.cte("way", recursive=True)
     # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
-    way = way.union(
+    return way.union(
         select(
             _PARENT.c.workspace_id,
             way.c.item_id,
@@ -114,6 +115,10 @@ def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
             case((way.c.access_mode == _RESTRICTED, 1), else_=way.c.restrictions),
         ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
     )
+
+
+def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
+    way = way_to_root(start)
     judged = (
         select(
             way.c.workspace_id,
