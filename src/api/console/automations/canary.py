@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import path_of
 from api.console.forms import Form, paged
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
@@ -112,5 +113,4 @@ def _percent(text: str) -> float:
 
 
 def _path(request: ApiRequest) -> str:
-    place = f"/workspaces/{request.workspace_id}/automations"
-    return f"{place}/{request.ids['automationId']}/canary"
+    return f"{path_of(request)}/canary"

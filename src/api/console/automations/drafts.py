@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import automation_of, path_of
 from api.console.automations.pictures import Picture, picture_of
 from api.console.automations.places import Place, places_of
 from api.console.forms import Form, paged, read_json
@@ -16,7 +17,7 @@ from api.console.workspace.entered import attempt, read_as
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from models.automation.automations import commands, queries
+from models.automation.automations import commands
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.shapes import (
@@ -73,7 +74,7 @@ class Written:
 @router.get(f"{_ONE}/edit", access=_SHOW, documented=False)
 async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the draft, or at what a draft would begin with."""
-    automation = await _automation(request)
+    automation = await automation_of(request)
     # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
     graph = Graph.model_validate(automation.graph or _BLANK).to_json()
     text = indented(graph)
@@ -99,7 +100,7 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
 
     outcome = await attempt(request, check)
     written = _written(body, outcome)
-    return await _editor(request, await _automation(request), written, is_check=True)
+    return await _editor(request, await automation_of(request), written, is_check=True)
 
 
 @router.post(f"{_ONE}/edit", access=_SEND, documented=False)
@@ -108,8 +109,8 @@ async def save_draft(request: ApiRequest, body: Draft) -> Response:
     outcome = await attempt(request, lambda: _save(request, body))
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)
-        return await _editor(request, await _automation(request), written)
-    return see_other(queried(f"{_path(request)}/edit", notice=Notice.SAVED))
+        return await _editor(request, await automation_of(request), written)
+    return see_other(queried(f"{path_of(request)}/edit", notice=Notice.SAVED))
 
 
 @router.post(f"{_ONE}/edit/publish", access=_SEND, documented=False)
@@ -128,8 +129,8 @@ async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     outcome = await attempt(request, publish)
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)
-        return await _editor(request, await _automation(request), written)
-    return see_other(_path(request))
+        return await _editor(request, await automation_of(request), written)
+    return see_other(path_of(request))
 
 
 @router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError], documented=False)
@@ -137,7 +138,7 @@ async def discard_by_hand(request: ApiRequest) -> Response:
     """Discard the open draft."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
     await commands.discard_draft(request.work, request.actor, keys, automation_id)
-    return see_other(_path(request))
+    return see_other(path_of(request))
 
 
 async def _save(request: ApiRequest, body: Draft) -> AutomationDetail:
@@ -194,13 +195,13 @@ async def _editor(
     is_check: bool = False,
 ) -> Response:
     shell = await shell_of(request)
-    path = f"/v1{_path(request)}"
+    path = f"/v1{path_of(request)}"
     return page(
         request,
         "editor.html",
         shell,
         automation=automation,
-        at=_path(request),
+        at=path_of(request),
         written=written,
         refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
@@ -212,12 +213,3 @@ async def _editor(
             "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
         },
     )
-
-
-async def _automation(request: ApiRequest) -> AutomationDetail:
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    return await queries.detail(request.work, request.actor, keys, automation_id)
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import path_of
 from api.console.forms import Form, number_of, paged
 from api.console.pauses import Pause, Resume, take
 from api.console.refusals import refuse
@@ -119,5 +120,4 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
 
 
 def _path(request: ApiRequest) -> str:
-    workspace_id, automation_id = request.workspace_id, request.ids["automationId"]
-    return f"/workspaces/{workspace_id}/automations/{automation_id}/pause"
+    return f"{path_of(request)}/pause"

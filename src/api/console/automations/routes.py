@@ -4,7 +4,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.automations.content import PAGE, content_of, rows_of
+from api.console.automations.content import PAGE, content_of, path_of, rows_of
 from api.console.forms import Form, done, paged
 from api.console.refusals import refuse
 from api.console.rendering import page
@@ -69,7 +69,7 @@ async def enable_automation(request: ApiRequest, body: Enable) -> Response:
         request.work, request.actor, request.services.keys, automation_id, wanted, None
     )
     word = "on: its trigger starts runs" if found.enabled else "off: nothing starts it by itself"
-    return done(request, f"The automation is {word}.", _path(request))
+    return done(request, f"The automation is {word}.", path_of(request))
 
 
 @router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError], documented=False)
@@ -79,8 +79,4 @@ async def publish_draft(request: ApiRequest, body: Publish) -> Response:
     found = await commands.publish(
         request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
     )
-    return done(request, f"Version {found.version} is published.", _path(request))
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
+    return done(request, f"Version {found.version} is published.", path_of(request))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import automation_of, path_of
 from api.console.automations.trigger_words import in_words
 from api.console.forms import Form, paged
 from api.console.refusals import refuse
@@ -59,7 +60,7 @@ async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     outcome = await attempt(request, rename)
     if isinstance(outcome, PlatformError):
         return await _settings(request, Entered({"label": body.label}, outcome))
-    return see_other(queried(f"{_path(request)}/settings", notice=Notice.SAVED))
+    return see_other(queried(f"{path_of(request)}/settings", notice=Notice.SAVED))
 
 
 @router.post(f"{_ONE}/settings/webhook-secret", access=_CHANGE, documented=False)
@@ -67,13 +68,13 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     """Give the webhook a new secret, and show it this once."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
     await webhook_secrets.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
-    automation = await _automation(request)
+    automation = await automation_of(request)
     return page(
         request,
         "webhook_secret.html",
         await shell_of(request),
         automation=automation,
-        at=_path(request),
+        at=path_of(request),
         secret=automation.webhook_secret,
         hours=int(webhook_secrets.OVERLAP.total_seconds()) // 3600,
     )
@@ -82,7 +83,7 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
 @router.get(f"{_ONE}/settings/webhook-secret", access=_SHOW, documented=False)
 async def get_rotated_webhook_secret(request: ApiRequest) -> Response:
     """Lead to the settings: the secret is not shown again."""
-    return see_other(f"{_path(request)}/settings")
+    return see_other(f"{path_of(request)}/settings")
 
 
 @router.post(f"{_ONE}/duplicate", access=_COPY, errors=[ConflictError], documented=False)
@@ -108,7 +109,7 @@ async def delete_by_hand(request: ApiRequest) -> Response:
 async def _settings(
     request: ApiRequest, entered: Entered, notice: Notice | None = None
 ) -> Response:
-    automation = await _automation(request)
+    automation = await automation_of(request)
     shell = await shell_of(request)
     preview, problem = await _preview(request, automation)
     return page(
@@ -116,14 +117,14 @@ async def _settings(
         "automation_settings.html",
         shell,
         automation=automation,
-        at=_path(request),
+        at=path_of(request),
         entered=entered,
         notice=notice,
         trigger=None if automation.trigger_config is None else in_words(automation.trigger_config),
         preview=preview,
         problem=problem,
         is_webhook=automation.trigger is TriggerKind.WEBHOOK,
-        calls=_calls(shell, f"/v1{_path(request)}"),
+        calls=_calls(shell, f"/v1{path_of(request)}"),
     )
 
 
@@ -148,12 +149,3 @@ def _calls(shell: Shell, path: str) -> dict[str, str]:
         "Duplicate it": curl(shell.base, "POST", f"{path}/duplicate"),
         "Delete it": curl(shell.base, "DELETE", path),
     }
-
-
-async def _automation(request: ApiRequest) -> AutomationDetail:
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    return await queries.detail(request.work, request.actor, keys, automation_id)
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
