@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from api.console.automations.content import path_of
 from api.console.forms import Form, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, plain
 from api.console.workspace.entered import BLANK, Entered, attempt, read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import READ, WRITE
 from api.routers.automation.canaries import CANARY
 from models.automation.automation_runs import canary_releases
@@ -21,7 +21,7 @@ from models.automation.automations import queries
 from models.core.base import JsonObject
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _CANARY = CANARY.removeprefix("/v1")
 _CHANGE = replace(paged(WRITE), joins=True)
@@ -37,13 +37,13 @@ class Start(Form):
     draft_version_id: str | None = None
 
 
-@router.get(_CANARY, access=paged(READ), documented=False)
+@router.get(_CANARY, access=paged(READ))
 async def get_canary_page(request: ApiRequest) -> Response:
     """Look at the canary of an automation, or at what a canary can be."""
     return await _page(request, BLANK)
 
 
-@router.post(_CANARY, access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(_CANARY, access=_CHANGE, errors=[ConflictError])
 async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     """Publish a version, and let a share of runs try it."""
 
@@ -63,7 +63,7 @@ async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     return see_other(_path(request))
 
 
-@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError])
 async def promote_canary_by_form(request: ApiRequest) -> Response:
     """Let every run take the candidate."""
     automation_id = request.ids["automationId"]
@@ -71,7 +71,7 @@ async def promote_canary_by_form(request: ApiRequest) -> Response:
     return see_other(_path(request).removesuffix("/canary"))
 
 
-@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError])
 async def stop_canary_by_form(request: ApiRequest) -> Response:
     """Publish the version from before again."""
     keys, automation_id = request.services.keys, request.ids["automationId"]

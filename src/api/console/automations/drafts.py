@@ -9,13 +9,13 @@ from api.console.automations.content import automation_of, path_of
 from api.console.automations.pictures import Picture, picture_of
 from api.console.automations.places import Place, places_of
 from api.console.forms import Form, paged, read_json
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented, queried
 from api.console.workspace.entered import attempt, read_as
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automations import commands
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
@@ -30,7 +30,7 @@ from models.core.base import JsonObject
 from models.core.moments import InputMoment
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
@@ -71,7 +71,7 @@ class Written:
     refusal: PlatformError | None = None
 
 
-@router.get(f"{_ONE}/edit", access=_SHOW, documented=False)
+@router.get(f"{_ONE}/edit", access=_SHOW)
 async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the draft, or at what a draft would begin with."""
     automation = await automation_of(request)
@@ -87,7 +87,7 @@ async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Respo
     return await _editor(request, automation, texts, notice)
 
 
-@router.post(f"{_ONE}/edit/check", access=paged(READ), documented=False)
+@router.post(f"{_ONE}/edit/check", access=paged(READ))
 async def check_draft(request: ApiRequest, body: Draft) -> Response:
     """Find what is wrong with a draft, and draw it, without saving it."""
 
@@ -103,7 +103,7 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
     return await _editor(request, await automation_of(request), written, is_check=True)
 
 
-@router.post(f"{_ONE}/edit", access=_SEND, documented=False)
+@router.post(f"{_ONE}/edit", access=_SEND)
 async def save_draft(request: ApiRequest, body: Draft) -> Response:
     """Save a draft, unless somebody else has changed it since it was read."""
     outcome = await attempt(request, lambda: _save(request, body))
@@ -113,7 +113,7 @@ async def save_draft(request: ApiRequest, body: Draft) -> Response:
     return see_other(queried(f"{path_of(request)}/edit", notice=Notice.SAVED))
 
 
-@router.post(f"{_ONE}/edit/publish", access=_SEND, documented=False)
+@router.post(f"{_ONE}/edit/publish", access=_SEND)
 async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     """Save a draft and publish it, both or neither."""
 
@@ -133,7 +133,7 @@ async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     return see_other(path_of(request))
 
 
-@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError])
 async def discard_by_hand(request: ApiRequest) -> Response:
     """Discard the open draft."""
     keys, automation_id = request.services.keys, request.ids["automationId"]

@@ -7,13 +7,13 @@ from starlette.responses import Response
 from api.console.automations.content import automation_of, path_of
 from api.console.automations.trigger_words import in_words
 from api.console.forms import Form, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, attempt, read_as
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automations import commands, queries, webhook_secrets
 from models.automation.automations.previews import preview_stored
@@ -27,7 +27,7 @@ from models.core.access.rules import Level
 from models.workspace.targets.commands import duplication
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
@@ -42,13 +42,13 @@ class Rename(Form):
     label: str = ""
 
 
-@router.get(f"{_ONE}/settings", access=_SHOW, documented=False)
+@router.get(f"{_ONE}/settings", access=_SHOW)
 async def get_automation_settings(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the trigger, the webhook and the name of an automation."""
     return await _settings(request, BLANK, notice)
 
 
-@router.post(f"{_ONE}/settings/rename", access=_CHANGE, documented=False)
+@router.post(f"{_ONE}/settings/rename", access=_CHANGE)
 async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     """Give an automation another name."""
 
@@ -63,7 +63,7 @@ async def rename_automation(request: ApiRequest, body: Rename) -> Response:
     return see_other(queried(f"{path_of(request)}/settings", notice=Notice.SAVED))
 
 
-@router.post(f"{_ONE}/settings/webhook-secret", access=_CHANGE, documented=False)
+@router.post(f"{_ONE}/settings/webhook-secret", access=_CHANGE)
 async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     """Give the webhook a new secret, and show it this once."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
@@ -80,13 +80,13 @@ async def rotate_webhook_secret_by_form(request: ApiRequest) -> Response:
     )
 
 
-@router.get(f"{_ONE}/settings/webhook-secret", access=_SHOW, documented=False)
+@router.get(f"{_ONE}/settings/webhook-secret", access=_SHOW)
 async def get_rotated_webhook_secret(request: ApiRequest) -> Response:
     """Lead to the settings: the secret is not shown again."""
     return see_other(f"{path_of(request)}/settings")
 
 
-@router.post(f"{_ONE}/duplicate", access=_COPY, errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/duplicate", access=_COPY, errors=[ConflictError])
 async def duplicate_by_hand(request: ApiRequest) -> Response:
     """Copy an automation beside the original, and lead to the copy."""
     actor, keys = request.actor, request.services.keys
@@ -98,7 +98,7 @@ async def duplicate_by_hand(request: ApiRequest) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/automations/{copied.target_id}")
 
 
-@router.post(f"{_ONE}/delete", access=_CHANGE, documented=False)
+@router.post(f"{_ONE}/delete", access=_CHANGE)
 async def delete_by_hand(request: ApiRequest) -> Response:
     """Put an automation into the trash."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
