@@ -7,9 +7,10 @@ from typing import Any, Protocol
 from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import array
 
-from models.content.items.queries import placed_items, way_to_root
+from models.content.items.queries import placed_items
 from models.content.items.rules import AccessMode
 from models.content.items.tables import item, item_grant
+from models.content.items.tree import way_to_root
 from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
 from models.core.base import Id
 from runtime.prepared_statement import PreparedStatement
