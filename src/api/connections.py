@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from api.joined_writes import JoinedWrites
 from api.kernel.middleware import complete, new_request_id
 from api.kernel.responses import error_response
 from api.realtime.sse import ABORT
@@ -101,13 +100,11 @@ class BoundedConnection(HttpToolsProtocol):
         self._upgraded = False
         self._deadline: TimerHandle | None = None
         self._standstill: Standstill
-        self._answers: JoinedWrites
 
     @override
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._standstill = Standstill(self.loop, transport)
-        self._answers = JoinedWrites(self.loop, transport)
         if self.client is not None:
             address = _host(self.client[0])
             if not self._limits.enter(address):
@@ -150,8 +147,6 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        if self.cycle is not None:
-            self.cycle.transport = self._answers  # type: ignore[assignment]  # all it needs of one
         self._part = _Part.BODY
 
     @override
@@ -167,7 +162,6 @@ class BoundedConnection(HttpToolsProtocol):
 
     @override
     def on_response_complete(self) -> None:
-        self._answers.flush()
         super().on_response_complete()
         if self.transport.is_closing():
             self._standstill.begin()

@@ -140,16 +140,6 @@ async def test_a_connection_is_used_again(connect: Connect) -> None:
         await asyncio.sleep(SECONDS * 1.2)
 
 
-async def test_requests_that_come_together_are_answered_whole(connect: Connect) -> None:
-    wire = await connect()
-    last = HEALTH.replace(b"Host: test", b"Host: test\r\nConnection: close")
-    await wire.send(HEALTH + HEALTH.replace(b"GET", b"HEAD") + HEALTH + last)
-    answers = await _closed(wire)
-    assert answers.count(b"HTTP/1.1 ") == 4
-    assert answers.count(b'{"data":{"status":"ok"}}') == 3
-    assert answers.endswith(b'{"data":{"status":"ok"}}')
-
-
 @pytest.mark.parametrize("framing", ["Content-Length: 900", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("path", ["/errands", "/files", None], ids=["json", "upload", "webhook"])
 async def test_a_body_that_drips_is_told_so(
