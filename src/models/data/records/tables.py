@@ -44,8 +44,8 @@ class Record(SQLModel, table=True):
             "workspace_id",
             "database_id",
             "archived",
-            text("created_at DESC"),
-            text("id DESC"),
+            "created_at",
+            "id",
             postgresql_where=text("deleted_at IS NULL"),
         ),
         Index(
