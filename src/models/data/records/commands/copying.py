@@ -41,14 +41,14 @@ _RECORD_COPIED = PreparedStatement(
 
 
 async def copy_records(
-    work: UnitOfWork, actor: Actor, schema: Schema, lines: bytes, least: Id
+    work: UnitOfWork, actor: Actor, schema: Schema, lines: bytes, first_id: Id
 ) -> None:
     """Take lines of `copied_record` as new records of a new database, with their history.
 
-    `least` is the id of the first of them, and the records that are there have lesser ones.
+    `first_id` is the id of the first of them, and the records that are there have lesser ones.
     """
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         await copy.write(HEADER + lines + TRAILER)
-    parameters = {**write_parameters(work, actor, schema), "least": least}
+    parameters = {**write_parameters(work, actor, schema), "least": first_id}
     await _RECORD_COPIED.execute(work, parameters)

@@ -80,8 +80,8 @@ async def append_batch(
     work: UnitOfWork, target: NewTarget, batch: ReadBatch, position: int
 ) -> None:
     """Copy a batch of rows, the first of which has this position, and write their history."""
-    least = Id(int=target.lines.first + position)
-    await copy_records(work, target.actor, target.schema, batch.lines, least)
+    first = Id(int=target.lines.first + position)
+    await copy_records(work, target.actor, target.schema, batch.lines, first)
 
 
 async def finish_append(
