@@ -16,10 +16,10 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test quick explore check fix demo bench profile histories openapi examples screenshots lock clean
+.PHONY: help setup up test test-all quick explore check fix demo bench profile histories openapi examples screenshots lock clean
 
 help: ## Show this list.
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
 
 setup: $(INSTALLED) ## Install everything into .venv.
 
@@ -34,14 +34,17 @@ $(INSTALLED): requirements-dev.lock requirements-uv.lock pyproject.toml
 up: setup ## Start the whole platform and keep it running until Ctrl-C.
 	$(BIN)/workspace up $(UP)
 
-test: setup ## Run all tests.
+test: setup ## Run all tests but the 2 % that take longest; seven minutes.
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not long"
+
+test-all: setup ## Run all tests: also each moment of a kill, each page in a browser, growth.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 quick: setup ## Lint, types and the fast tests: rules, models and runtime.
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash" \
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash and not long" \
 		tests/house tests/models tests/runtime
 
 explore: setup ## Run the random tests long, with examples nobody has tried.

@@ -59,6 +59,7 @@ def _inputs(shape: type[Input]) -> Iterator[type[Input]]:
         yield from _inputs(one)
 
 
+@pytest.mark.long
 def test_version_and_text_are_fixed(app: FastAPI) -> None:
     assert DOCUMENT["openapi"] == "3.1.0"
     assert DOCUMENT["info"]["version"] == "0.0.1"
@@ -172,6 +173,7 @@ class Callers:
             assert (await self.owner.request(method, target)).status_code == 404
 
 
+@pytest.mark.long
 async def test_strangers_are_kept_out(client: Client, space: Space, foreign: Space) -> None:
     """The isolation matrix, as far as it needs no request body (reliability D0)."""
     user_id, removed = await space.member(Role.OWNER)

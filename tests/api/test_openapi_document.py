@@ -35,6 +35,7 @@ from tests.support.document import DOCUMENT, TEXT
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 
 
+@pytest.mark.long
 async def test_the_document_is_served_compressed_and_only_when_it_has_changed(
     client: Client,
 ) -> None:
@@ -55,6 +56,7 @@ async def test_the_document_is_served_compressed_and_only_when_it_has_changed(
         assert again.headers["etag"] == one.headers["etag"]
 
 
+@pytest.mark.long
 async def test_the_document_is_made_once_and_beside_requests(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ async def neighbour(server: Server, space: Space) -> AsyncIterator[list[float]]:
                 await calling
 
 
+@pytest.mark.long
 async def test_downloads_that_nobody_reads_are_given_up(
     server: Server, client: Client, space: Space, foreign: Space
 ) -> None:
@@ -154,6 +155,7 @@ async def heard(feeds: Sequence[Feed], words: bytes) -> None:
     await eventually(have_all, what=f"{words!r} in every feed")
 
 
+@pytest.mark.long
 async def test_a_thousand_feeds_go_on_beside_those_who_read_nothing(
     server: Server, space: Space, foreign: Space
 ) -> None:

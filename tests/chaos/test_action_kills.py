@@ -12,7 +12,7 @@ from tests.support.actions import make, states, step
 from tests.support.endpoint import reply, serving
 from tests.support.engine import Engine, graph
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20), pytest.mark.long]
 
 
 @pytest.mark.parametrize(

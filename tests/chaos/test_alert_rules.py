@@ -19,7 +19,7 @@ from tests.support.incidents import failed_run
 from tests.support.patience import eventually
 from tests.support.spaces import make_space
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60), pytest.mark.long]
 
 RULES = 5
 

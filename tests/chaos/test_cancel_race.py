@@ -54,6 +54,7 @@ class Snapshot:
         return self.run[1]
 
 
+@pytest.mark.long
 async def test_nothing_starts_after_a_cancel(
     engine: Engine, sink: Sink, new_database: MakeDatabase
 ) -> None:

@@ -16,7 +16,7 @@ from tests.chaos.queries import fetch
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25), pytest.mark.long]
 
 PAGES = 60
 

@@ -24,7 +24,7 @@ from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60), pytest.mark.long]
 
 RUNS = 20
 

@@ -19,7 +19,7 @@ from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held, publish, waiting
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.long]
 
 ONE_AT_A_TIME = {"kind": "automation_called", "concurrency": {"limit": 1}}
 

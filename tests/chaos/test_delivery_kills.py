@@ -17,7 +17,7 @@ from tests.support.endpoint import Serve, never, reply, serving
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20), pytest.mark.long]
 
 ONE_AT_A_TIME = "from models.messages.deliveries import starts; starts.LINE_ROOM = 1"
 EVENTS, BEFORE = 12, 4

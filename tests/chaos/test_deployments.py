@@ -18,7 +18,7 @@ from tests.support.patience import eventually, found_when
 from tests.support.sink import Sink
 from tests.support.waits import held, publish
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60), pytest.mark.long]
 
 OTHER_CODE = """
 from temporalio import workflow

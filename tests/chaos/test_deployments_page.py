@@ -14,7 +14,7 @@ from tests.support.fingerprints import ROOT
 from tests.support.patience import ENOUGH, eventually
 from tests.support.runbook import blocks_of
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40), pytest.mark.long]
 
 BLOCKS = blocks_of(ROOT / "docs" / "operations" / "deployments.md")
 

@@ -15,7 +15,7 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20), pytest.mark.long]
 
 POINTS = (FaultPoint.DISPATCHED_BEFORE_COMMIT, FaultPoint.DISPATCHED_AFTER_COMMIT)
 MOST = 300

@@ -77,6 +77,7 @@ async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> Non
     assert done == {running}
 
 
+@pytest.mark.long
 async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
     idle: Engine,
     workers: Workers,
@@ -156,6 +157,7 @@ async def test_a_worker_whose_relay_has_failed_ends_so_that_it_is_replaced(
     assert "no room for the relay" in worker.log()
 
 
+@pytest.mark.long
 async def test_a_worker_that_has_failed_ends_although_workflow_tasks_wait_for_its_activities(
     idle: Engine, workers: Workers
 ) -> None:

@@ -14,7 +14,7 @@ from tests.chaos.story import ended, judge, story
 from tests.support.engine import Engine
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40), pytest.mark.long]
 
 FIRST_RUNS = 6
 MOST_RUNS = 240

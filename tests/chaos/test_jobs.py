@@ -112,6 +112,7 @@ async def test_a_job_goes_chunk_by_chunk_to_its_end(jobs: Jobs) -> None:
     assert row.created_at <= row.started_at <= row.completed_at
 
 
+@pytest.mark.long
 async def test_a_chunk_that_breaks_is_repeated(jobs: Jobs) -> None:
     jobs.counting.raises = {1: [RuntimeError("once"), RuntimeError("twice")]}
     row = await jobs.ended(await jobs.accept(3))

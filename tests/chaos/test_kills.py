@@ -45,6 +45,7 @@ async def caller(up: Up) -> AsyncIterator[Caller]:
     await caller.close()
 
 
+@pytest.mark.long
 async def test_a_run_that_is_there_when_three_workers_are_killed_is_not_suspected(
     up: Up, caller: Caller
 ) -> None:
@@ -92,6 +93,7 @@ async def test_a_killed_process_loses_and_doubles_nothing(
     await judge(up.database_url, UUID(automation_id), UUID(database_id), accepted, sink)
 
 
+@pytest.mark.long
 async def test_the_call_of_a_killed_worker_is_made_anew_once_it_counts_as_lost(
     up: Up, caller: Caller, sink: Sink
 ) -> None:
@@ -110,6 +112,7 @@ async def test_the_call_of_a_killed_worker_is_made_anew_once_it_counts_as_lost(
     assert sink.calls[1].at - max(lost, working) < promised(5)
 
 
+@pytest.mark.long
 async def test_postgresql_that_dies_while_rows_are_staged_and_applied_loses_and_doubles_none(
     up: Up, caller: Caller
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.patience import ENOUGH, eventually
 from tests.support.server import serving
 from tests.support.spaces import Space, make_space
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
 AT_ONCE, MIB = 10, 50 if exploring() else 5
 """Imports, and what each holds: what one may, or a tenth of it."""

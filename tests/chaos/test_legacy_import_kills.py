@@ -96,6 +96,7 @@ async def place(
         postgres.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("victim", ["worker", "postgres"])
 async def test_a_death_in_every_stage_of_every_kind_loses_and_doubles_no_row(
     place: Place, victim: str, tmp_path: Path
@@ -178,6 +179,7 @@ class _Killing:
         return armed
 
 
+@pytest.mark.long
 async def test_an_import_goes_on_when_a_worker_of_temporal_dies(
     idle: Engine, workers: Workers, url: str, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.chaos.story import PATIENCE, ended
 from tests.support.engine import Engine, graph, node
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40), pytest.mark.long]
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25), pytest.mark.long]
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
 RECORDS = 60
 CUT = """

@@ -22,7 +22,7 @@ from tests.chaos.queries import fetch
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
 FILES = 130
 """More than one batch of an import."""

@@ -56,6 +56,7 @@ async def crowd() -> AsyncIterator[Crowd]:
         yield crowd
 
 
+@pytest.mark.long
 async def test_the_bound_holds_over_two_workers_and_the_death_of_one(
     idle: Engine, workers: Workers, crowd: Crowd
 ) -> None:

@@ -16,7 +16,7 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.pauses import pause_work, resume_work
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60), pytest.mark.long]
 
 RUNS = CHUNK + 50
 

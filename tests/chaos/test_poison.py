@@ -116,6 +116,7 @@ async def supervised(workers: Workers, deaths: list[int]) -> AsyncIterator[None]
             await supervising
 
 
+@pytest.mark.long
 async def test_a_run_that_ends_three_workers_is_failed_and_another_goes_on(
     idle: Engine, workers: Workers
 ) -> None:
@@ -139,6 +140,7 @@ async def status_of(engine: Engine, workflow_id: str) -> WorkflowExecutionStatus
     return (await engine.client.get_workflow_handle(workflow_id).describe()).status
 
 
+@pytest.mark.long
 async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
     idle: Engine, workers: Workers
 ) -> None:
@@ -182,6 +184,7 @@ async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
         await eventually(failed, what=f"the end of {name}")
 
 
+@pytest.mark.long
 async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_that(
     idle: Engine, workers: Workers
 ) -> None:
@@ -224,6 +227,7 @@ async def test_a_refresh_and_imports_go_on_in_quarantine_and_fail_when_they_end_
     await eventually(is_imported, what="an import after them")
 
 
+@pytest.mark.long
 async def test_what_asks_for_more_memory_than_a_quarantine_has_fails_for_it(
     idle: Engine, workers: Workers
 ) -> None:

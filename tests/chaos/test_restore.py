@@ -132,6 +132,7 @@ async def checkout(tmp_path: Path) -> AsyncIterator[Checkout]:
     await checkout.http.aclose()
 
 
+@pytest.mark.long
 async def test_a_platform_goes_on_whichever_backup_it_is_given(checkout: Checkout) -> None:
     async with checkout.up("workspace up"):
         known = checkout.connection

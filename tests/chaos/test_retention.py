@@ -143,6 +143,7 @@ async def logged(space: Space, days: float) -> UUID:
     return UUID(str(values["id"]))
 
 
+@pytest.mark.long
 async def test_everything_past_its_time_goes_and_nothing_else(engine: Engine, space: Space) -> None:
     version = await make_automation(space)
     kept: dict[Any, UUID] = {}
@@ -180,6 +181,7 @@ async def test_everything_past_its_time_goes_and_nothing_else(engine: Engine, sp
     assert not any((await sweep(engine)).values())
 
 
+@pytest.mark.long
 async def test_objects_go_with_their_last_file(engine: Engine, space: Space, objects: Path) -> None:
     store = ObjectStore(objects.as_uri())
     live, young, old, copied, exported = [await stored(space, store) for _ in range(4)] + [

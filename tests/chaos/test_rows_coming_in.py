@@ -26,7 +26,7 @@ from tests.chaos.rows import ROWS, judge
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40), pytest.mark.long]
 
 PAGES = 3
 PAGE_ROWS = ROWS // PAGES

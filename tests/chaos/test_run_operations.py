@@ -11,7 +11,7 @@ from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.run_operations import accept, detail, ended, failed_runs, replays
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
 RUNS = 600
 

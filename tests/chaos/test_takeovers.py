@@ -14,7 +14,7 @@ from tests.chaos.story import ended, judge, story
 from tests.support.patience import eventually, promised
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30), pytest.mark.long]
 
 RUNS = 8
 ANSWERS_SECONDS = 8

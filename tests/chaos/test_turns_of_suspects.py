@@ -11,7 +11,7 @@ from tests.chaos.processes import Workers
 from tests.support.engine import Engine, graph, node
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40), pytest.mark.long]
 
 LONG_TURNS = """
 import activities.suspects

@@ -253,6 +253,7 @@ def worker(errands: Errands) -> Worker:
     )
 
 
+@pytest.mark.long
 async def test_it_is_accepted_started_and_finished(errands: Errands) -> None:
     errand_id = await errands.accept()
     await errands.accept(errand_id)
@@ -298,6 +299,7 @@ async def test_what_is_cancelled_before_its_start_never_starts(errands: Errands)
     assert await errands.intents() == []
 
 
+@pytest.mark.long
 async def test_a_start_that_was_lost_is_made_again(errands: Errands) -> None:
     errand_id = await errands.accept()
     assert (await errands.sweep())["errands_restarted"] == 0, "its start is on its way"

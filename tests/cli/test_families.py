@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from activities.schedules.families import SCHEDULES
 from cli.families.registry import FAMILIES, ROUTES, tables_of
 from runtime.families import Family
@@ -19,6 +21,7 @@ def test_every_name_has_a_workflow() -> None:
     assert {*ROUTES, *SCHEDULES, *sweeps} == set(Family)
 
 
+@pytest.mark.long
 def test_a_process_that_knows_the_tables_alone_sees_the_work_of_every_family() -> None:
     """The outbox and the overview of operators ask the metadata; here nothing else is imported."""
     command = [sys.executable, "-c", LISTING]

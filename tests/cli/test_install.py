@@ -126,6 +126,7 @@ def test_uv_installs_where_pip_can_get_it(interpreter: Path, tmp_path: Path) -> 
     assert "--no-index --require-hashes" in log
 
 
+@pytest.mark.long
 def test_pip_installs_where_uv_fails(interpreter: Path, tmp_path: Path) -> None:
     lines, log = _install(
         interpreter, tmp_path, "#!/bin/sh\necho the uv of this test fails; exit 2\n"
@@ -136,11 +137,13 @@ def test_pip_installs_where_uv_fails(interpreter: Path, tmp_path: Path) -> None:
     assert "the uv of this test fails" in log
 
 
+@pytest.mark.long
 def test_pip_installs_where_uv_cannot_run(interpreter: Path, tmp_path: Path) -> None:
     lines, _ = _install(interpreter, tmp_path, "#!/no/such/interpreter\n")
     assert lines[1].startswith("uv failed; ")
 
 
+@pytest.mark.long
 def test_pip_installs_where_no_index_has_uv(interpreter: Path, tmp_path: Path) -> None:
     lines, _ = _install(interpreter, tmp_path, None)
     assert lines == ["pip cannot get uv here, and installs the 1 packages itself: some minutes"]

@@ -301,6 +301,7 @@ async def test_strays_that_are_deaf_or_slow_cost_no_more_than_the_slowest_of_the
     assert codes_of_ends == [-signal.SIGKILL, -signal.SIGKILL, 0]
 
 
+@pytest.mark.long
 async def test_ports_of_a_stray_are_free_once_it_was_cleared(state: StateDir) -> None:
     for _ in range(3):
         stray = await Child.start(service("api", LISTENER), state)

@@ -153,6 +153,7 @@ def test_the_reconciler_is_paused_right_after_a_start(up: Up) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
     found = up.connection
     assert found.keys() == KEYS
@@ -206,6 +207,7 @@ def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> None:
     here = f"--state-dir={up.directory}"
     goods = tmp_path / "goods.csv"
@@ -231,6 +233,7 @@ def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> 
     assert command("refresh", "nonsense", here).returncode == 1
 
 
+@pytest.mark.long
 def test_a_refresh_tells_its_counts_or_why_it_failed(up: Up) -> None:
     here, path = f"--state-dir={up.directory}", f"/v1/workspaces/{up.connection['workspaceId']}"
     with httpx2.Client(
@@ -265,6 +268,7 @@ def test_everything_listens_on_loopback(up: Up) -> None:
     assert set(listening) == {"127.0.0.1"}
 
 
+@pytest.mark.long
 def test_every_child_killed_at_once_comes_back(up: Up) -> None:
     before = {name: up.pid(name) for name in CHILDREN}
     for pid in before.values():
@@ -280,6 +284,7 @@ def answers_anew(up: Up, pids: Collection[int]) -> bool:
     return up.pid("api") not in pids and up.is_ready()
 
 
+@pytest.mark.long
 def test_the_api_answers_again_soon_after_it_was_killed(up: Up) -> None:
     for _ in range(3):
         pids = {0, up.pid("api")}
@@ -343,6 +348,7 @@ def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(
     assert not (directory / "connection.json").exists()
 
 
+@pytest.mark.long
 def test_a_platform_that_cannot_start_says_why(tmp_path: Path) -> None:
     options = [f"--state-dir={tmp_path / 'state'}", "--port=0", "--temporal-port=0", "--ui-port=0"]
     result = command("up", *options, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")

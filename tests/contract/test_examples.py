@@ -197,6 +197,7 @@ AT_REST = [one for one in ANSWERING if one not in DONE]
 """The others, which are called where no worker changes what they answer."""
 
 
+@pytest.mark.long
 async def test_what_is_shown_is_answered(
     database_url: str, furnished: Furnishing, issuer: DevelopmentIssuer, recorded: Recorded
 ) -> None:
@@ -209,6 +210,7 @@ async def test_what_is_shown_is_answered(
                     await holds(operation, made, issuer, recorded)
 
 
+@pytest.mark.long
 async def test_what_is_shown_is_answered_when_it_takes_something_away(
     database_url: str, furnished: Furnishing, issuer: DevelopmentIssuer, recorded: Recorded
 ) -> None:
@@ -226,6 +228,7 @@ async def test_what_is_shown_is_answered_when_it_takes_something_away(
                     await holds(operation, made, issuer, recorded)
 
 
+@pytest.mark.long
 async def test_what_is_shown_is_answered_when_work_is_done(
     platform: Furnished,
     issuer: DevelopmentIssuer,

@@ -14,7 +14,7 @@ from tests.contract.operations import Operation, call, operations
 from tests.support.document import DOCUMENT
 from tests.support.plans import forget_rows, recorded_statements, rows_read
 
-pytestmark = [pytest.mark.takes(seconds=60)]
+pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 
 MANY = 20_000
 """Rows of each table."""

@@ -137,6 +137,7 @@ def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.1)
 
 
+@pytest.mark.long
 async def test_nothing_of_an_import_is_seen_in_a_workspace_until_it_is_verified(
     imports: Imports, own: Furnished
 ) -> None:
@@ -200,6 +201,7 @@ def _of_imported(made: Furnished, named: dict[str, str]) -> list[tuple[Operation
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", STAGES)
 async def test_a_cancel_after_any_stage_leaves_nothing_behind(
     imports: Imports, own: Furnished, stage: ImportStage
@@ -218,6 +220,7 @@ async def test_a_cancel_after_any_stage_leaves_nothing_behind(
         assert await _left(imports, run) == {}
 
 
+@pytest.mark.long
 async def test_a_workspace_that_failed_in_every_stage_comes_in_whole_and_goes_again(
     imports: Imports,
 ) -> None:
@@ -264,6 +267,7 @@ def _failing_once(stage: ImportStage) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 async def test_what_people_changed_since_stays_until_it_is_to_go_by_force(
     imports: Imports, own: Furnished
 ) -> None:

@@ -30,7 +30,7 @@ from tests.support.server import serving
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
-pytestmark = pytest.mark.takes(seconds=90)
+pytestmark = [pytest.mark.takes(seconds=90), pytest.mark.long]
 
 EXAMPLES_PER_OPERATION = examples(2, explored=10)
 MOST_KINDS = 15

@@ -288,6 +288,7 @@ async def previewed(server: Server, space: Space) -> str:
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_no_page_breaks_a_rule(
     page: Page, server: Server, space: Space, paths: dict[str, str], dark: bool

@@ -47,6 +47,7 @@ def drawn(node_id: str) -> str:
     return f"document.querySelector('#graph .node[data-node={node_id}]') !== null"
 
 
+@pytest.mark.long
 async def test_a_graph_is_drawn_while_it_is_written(
     page: Page, server: Server, person: Person
 ) -> None:
@@ -76,6 +77,7 @@ async def test_a_graph_is_drawn_while_it_is_written(
     assert [one["id"] for one in saved["graph"]["nodes"]] == ["read", "tell"]
 
 
+@pytest.mark.long
 async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, person: Person) -> None:
     automation_id = await person.automation(first(), publish=False)
     await sign_in(page, server, person.space)
@@ -95,6 +97,7 @@ async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, perso
     page.problems = [one for one in page.problems if "409" not in one]
 
 
+@pytest.mark.long
 async def test_two_versions_are_one_picture(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:

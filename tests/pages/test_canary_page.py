@@ -11,7 +11,7 @@ from tests.support.person import Person, axis, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=30)
+pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 
 @pytest.fixture

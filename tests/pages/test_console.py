@@ -34,6 +34,7 @@ def approval(role: str = "owner", **config: object) -> Json:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_pictures_of_every_page(
     page: Page, server: Server, person: Person, screens: Path, dark: bool
@@ -115,6 +116,7 @@ async def test_a_command_is_shown_and_copied(
     await page.until("document.querySelector('#curl:popover-open') === null")
 
 
+@pytest.mark.long
 async def test_a_person_decides_in_the_page(page: Page, server: Server, person: Person) -> None:
     questions = [
         {"key": "amount", "label": "Amount", "kind": "number", "required": True},
@@ -142,6 +144,7 @@ async def test_a_person_decides_in_the_page(page: Page, server: Server, person: 
     assert answer["comment"] == "Go ahead."
 
 
+@pytest.mark.long
 async def test_a_refused_decision_keeps_what_was_typed(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -161,6 +164,7 @@ async def test_a_refused_decision_keeps_what_was_typed(
     await page.until("document.querySelector('.toast') === null")
 
 
+@pytest.mark.long
 async def test_a_run_is_cancelled_with_the_keyboard(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -212,6 +216,7 @@ async def test_the_keyboard_reaches_the_content(page: Page, server: Server, pers
     await page.until(f"location.pathname === '/runs/{run_id}'")
 
 
+@pytest.mark.long
 async def test_a_list_is_refreshed_while_somebody_looks(
     page: Page, server: Server, person: Person
 ) -> None:
@@ -234,6 +239,7 @@ async def test_a_list_is_refreshed_while_somebody_looks(
     assert page.requests.count(f"{person.home}/runs") == before
 
 
+@pytest.mark.long
 async def test_everything_works_without_scripts(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -275,6 +281,7 @@ async def test_everything_works_without_scripts(
     assert run_id not in await page.evaluate("location.pathname")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "role", [Role.VIEWER, Role.GUEST, None], ids=["viewer", "guest", "stranger"]
 )

@@ -135,6 +135,7 @@ async def test_a_file_is_added_in_a_cell(
     assert await page.evaluate(cell) == "Offer.txt"
 
 
+@pytest.mark.long
 async def test_a_dropped_file_becomes_a_database(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

@@ -37,6 +37,7 @@ async def connect(page: Page, person: Person) -> None:
     await page.until("document.querySelector('form[action$=\"/test\"]') !== null")
 
 
+@pytest.mark.long
 async def test_a_connection_is_made_and_tested(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -54,6 +55,7 @@ async def test_a_connection_is_made_and_tested(
     await shown(page, screens, "list")
 
 
+@pytest.mark.long
 async def test_a_person_looks_through_a_provider_and_brings_things_in(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -85,6 +87,7 @@ async def test_a_person_looks_through_a_provider_and_brings_things_in(
     await page.until("document.querySelector('#live [data-status=succeeded]') !== null")
 
 
+@pytest.mark.long
 async def test_a_form_of_a_provider_becomes_a_form(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -102,6 +105,7 @@ async def test_a_form_of_a_provider_becomes_a_form(
     await shown(page, screens, "form-imported")
 
 
+@pytest.mark.long
 async def test_everything_works_without_scripts(page: Page, server: Server, person: Person) -> None:
     await sign_in(page, server, person.space)
     await page.send("Emulation.setScriptExecutionDisabled", value=True)

@@ -13,7 +13,7 @@ from tests.support.person import sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=30)
+pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 STATUS = "document.querySelector('#status .badge')?.innerText.trim()"
 

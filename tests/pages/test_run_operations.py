@@ -10,7 +10,7 @@ from tests.support.person import Person, axis, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=40)
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 
 async def test_ticked_runs_are_retried_and_followed(

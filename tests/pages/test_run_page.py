@@ -92,6 +92,7 @@ async def test_a_person_follows_a_run_to_its_end(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_a_running_node_stays_readable(
     page: Page, server: Server, automations: Person, serve: Serve, screens: Path, dark: bool
@@ -143,6 +144,7 @@ PULSE = """
 """The surface, what it pulses to, and a running node's fill from time to time, as channels."""
 
 
+@pytest.mark.long
 async def test_no_script_sees_the_session_and_nothing_comes_from_elsewhere(
     page: Page, server: Server, automations: Person
 ) -> None:
@@ -209,6 +211,7 @@ async def first_answer(page: Page, answer: str) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
@@ -239,6 +242,7 @@ async def test_a_run_of_others_is_refused_in_words(
     page.problems.clear()  # the browser notes the 404
 
 
+@pytest.mark.long
 async def test_a_failure_is_told_with_its_attempts(
     page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:
@@ -275,6 +279,7 @@ async def test_an_approval_says_who_may_decide(
     assert "no" in shown.partition("editors may decide")[2].split()[:1]
 
 
+@pytest.mark.long
 async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
     page: Page, server: Server, automations: Person, serve: Serve, screens: Path
 ) -> None:

@@ -30,6 +30,7 @@ async def take(page: Page, name: str, screens: Path) -> None:
     await page.screenshot(directory / f"{name}.png")
 
 
+@pytest.mark.long
 async def test_the_shop_looks_as_the_readme_shows_it(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

@@ -40,6 +40,7 @@ async def follow(page: Page, server: Server, run: Any, space: Space, status: str
     await page.until("document.getElementById('live').hidden")
 
 
+@pytest.mark.long
 async def test_a_person_sees_what_came_in_and_undoes_it(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

@@ -136,6 +136,7 @@ async def test_naming_a_store_touches_no_disk_and_its_directory_is_private(tmp_p
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
+@pytest.mark.long
 async def test_a_store_that_does_not_answer_is_unavailable(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

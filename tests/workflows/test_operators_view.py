@@ -34,6 +34,7 @@ async def table_of_nodes(handle: WorkflowHandle[Any, Any]) -> str:
     return str(metadata.current_details)
 
 
+@pytest.mark.long
 async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve) -> None:
     seen = asyncio.Event()
     endpoint = await serve(once(seen, reply(500)), reply())
@@ -92,6 +93,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     assert timers == ["Deadline of the run", "Sleep on it"]
 
 
+@pytest.mark.long
 async def test_a_loop_beside_other_nodes_is_shown_whole_at_its_end(
     engine: Engine, serve: Serve, table: Id
 ) -> None:

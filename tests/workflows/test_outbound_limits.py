@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from sqlalchemy import ColumnElement, func, insert, select
 
 from models.core.base import Id
@@ -43,6 +44,7 @@ async def _calls(engine: Engine, *those: ColumnElement[bool]) -> int:
         return int(await work.scalar(select(func.count()).where(mine, *those)))
 
 
+@pytest.mark.long
 async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     await _limit(engine, per_second=5.0)
@@ -64,6 +66,7 @@ async def test_all_runs_keep_to_the_rate_together(engine: Engine, serve: Serve) 
     assert await _calls(engine) == 0
 
 
+@pytest.mark.long
 async def test_no_more_runs_than_the_bound_call_at_once(engine: Engine, serve: Serve) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     await _limit(engine, at_once=2)
@@ -87,6 +90,7 @@ async def test_no_more_runs_than_the_bound_call_at_once(engine: Engine, serve: S
     assert most == 2
 
 
+@pytest.mark.long
 async def test_a_retry_after_holds_for_all_runs_of_the_workspace_alone(
     engine: Engine, serve: Serve
 ) -> None:

@@ -120,6 +120,7 @@ async def calling(engine: Engine, endpoint: Endpoint, connection_id: Id) -> Auto
     return await engine.publish(graph(call))
 
 
+@pytest.mark.long
 async def test_runs_wait_in_order_say_so_and_go_after_a_resume(
     engine: Engine, serve: Serve
 ) -> None:

@@ -163,6 +163,7 @@ def test_a_file_without_a_history_is_no_verdict(tmp_path: Path, text: str) -> No
     assert "holds no history" in told.err
 
 
+@pytest.mark.long
 def test_an_absent_file_and_an_absent_temporal_are_no_verdict(tmp_path: Path) -> None:
     told = here("replay", str(tmp_path / "absent.json"))
     assert (told.code, "cannot be read" in told.err) == (2, True)
@@ -376,6 +377,7 @@ def judged(told: Told) -> dict[str, list[str]]:
     return {name: rest for name, *rest in lines if rest and all(one.isdigit() for one in rest)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parallel", ["1", "2"])
 async def test_a_gate_passes_when_everything_recent_replays(engine: Engine, parallel: str) -> None:
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
@@ -400,6 +402,7 @@ async def test_a_gate_passes_when_everything_recent_replays(engine: Engine, para
     await engine.cancel(automation.id, waits)
 
 
+@pytest.mark.long
 async def test_a_gate_fails_on_what_this_code_would_not_give(engine: Engine) -> None:
     subject = str(new_id())
     name = Family.EXPORT.workflow_id(subject)

@@ -197,6 +197,7 @@ async def test_what_is_read_of_a_run_tells_its_nodes_and_its_code(desk: Desk) ->
     assert history["events"][0]["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"
 
 
+@pytest.mark.long
 async def test_a_run_is_followed_to_its_end(engine: Engine, checkout: Path) -> None:
     content = graph(node("pause", "delay", seconds=3))
     desk = await sit_down(engine, checkout, content)
@@ -206,6 +207,7 @@ async def test_a_run_is_followed_to_its_end(engine: Engine, checkout: Path) -> N
     assert (await desk.row()).status == "succeeded"
 
 
+@pytest.mark.long
 async def test_the_code_of_a_checkout_is_tried_on_runs(desk: Desk) -> None:
     output = await desk.run("Try the code of a checkout on a run")
     assert "still open" in output
@@ -231,6 +233,7 @@ async def test_a_terminated_run_is_closed_by_the_reconciler(desk: Desk) -> None:
     assert by_node(run)["pause"].status == "cancelled"
 
 
+@pytest.mark.long
 async def test_an_execution_that_timed_out_is_closed_by_the_reconciler(
     engine: Engine, checkout: Path
 ) -> None:
@@ -287,6 +290,7 @@ async def test_a_reset_run_goes_on_and_its_row_stays_true(desk: Desk, block: int
     assert (await desk.row()).status == "cancelled"
 
 
+@pytest.mark.long
 async def test_a_reset_run_does_nothing_twice_and_ends(
     engine: Engine, checkout: Path, serve: Serve
 ) -> None:

@@ -26,6 +26,7 @@ async def _until_asked(endpoint: Endpoint, count: int) -> None:
     await eventually(asked, f"{count} requests at once")
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=10)
 async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     client: Client, space: Space, engine: Engine, serve: Serve
@@ -57,6 +58,7 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
         await asyncio.gather(*browses)
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=20)
 async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_calls(
     engine: Engine, serve: Serve

@@ -38,6 +38,7 @@ def at(url: str, *, key: str | None = "sk-planted", seconds: int = 20) -> Endpoi
     return Endpoint(f"{url}v1", "small", seconds, key)
 
 
+@pytest.mark.long
 async def test_a_streamed_answer_is_read(model: LanguageModel, serve: Serve) -> None:
     server = await serve(streamed(f"Here it is:\n```json\n{json.dumps(PLAN)}\n```\nEnjoy."))
     assert await model.ask(at(server.url), "You plan.", "A bakery") == PLAN

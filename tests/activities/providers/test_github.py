@@ -138,6 +138,7 @@ async def test_contents_are_read(github: GithubAdapter, tmp_path: Path) -> None:
     assert (folder.external_type, folder.revision) == ("folder", "tree-docs")
 
 
+@pytest.mark.long
 async def test_a_folder_of_many_files_is_read_as_a_tree(github: GithubAdapter) -> None:
     page = await github.browse(GIVEN, Listing("ann/repo/big", cursor="ann/repo/big/099949.txt"))
     assert (len(page.resources), page.cursor) == (50, None)

@@ -10,6 +10,7 @@ from activities.providers.xml_records import MAX_TOKEN, XmlRecords
 from runtime.bounded_processes import BoundedProcesses
 
 
+@pytest.mark.long
 def test_a_document_that_is_read_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     bounded = BoundedProcesses([documents.__name__], seconds=0.5)
     monkeypatch.setattr(documents, "_processes", bounded)

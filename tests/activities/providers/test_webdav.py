@@ -74,6 +74,7 @@ async def test_folders_are_listed(dav: WebdavAdapter, given: ProviderAccess) -> 
     assert await listed_ids(dav, given, "Reports", external_type="folder") == ["Reports/2025"]
 
 
+@pytest.mark.long
 async def test_pages_give_each_child_once(dav: WebdavAdapter, given: ProviderAccess) -> None:
     found = await listed_ids(dav, given, "many", limit=100)
     assert found == [f"many/{number:05}.txt" for number in range(CHILDREN)]
@@ -186,6 +187,7 @@ async def test_hostile_names_stay_within(dav: WebdavAdapter, serve: Serve) -> No
     )
 
 
+@pytest.mark.long
 async def test_many_children_are_bounded(dav: WebdavAdapter, serve: Serve) -> None:
     names = [f"/dav/{number:06}.txt" for number in range(100_000)]
     server = await serve(reply(207, multistatus(*names), type_="application/xml"))

@@ -71,6 +71,7 @@ async def memory_is_bounded() -> AsyncIterator[None]:
     assert peak - before < GROWTH, f"{(peak - before) >> 20} MiB"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [endless, compressed])
 async def test_a_line_that_a_server_makes_is_left_off_at_the_limit(
     tmp_path: Path, serve: Serve, outbound: OutboundClient, make: Callable[[list[int]], Script]

@@ -106,6 +106,7 @@ def written(grid: Sequence[Sequence[Any]], since_1904: bool) -> bytes:
     return content.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=3)
 @settings(max_examples=examples(25, explored=2_500))
 @given(grid=_GRIDS, since_1904=st.booleans())

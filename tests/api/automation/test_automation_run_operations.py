@@ -328,6 +328,7 @@ async def test_a_run_of_very_many_nodes_is_answered_in_part(client: Client, spac
     assert began == sorted(began)
 
 
+@pytest.mark.long
 async def test_all_node_runs_are_paged(client: Client, space: Space) -> None:
     made = await publish(client, space, graph=LOOP)
     run_id = (await run(client, made))["id"]

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pytest
 from sqlalchemy import update
 
 from models.automation.automation_runs.tables import automation_run
@@ -30,6 +31,7 @@ async def run(client: Client, made: Json, count: int) -> Counter[str]:
     return Counter(one["automationVersionId"] for one in runs)
 
 
+@pytest.mark.long
 async def test_a_canary_is_started_watched_and_promoted(client: Client, space: Space) -> None:
     made = await drafted(client, space)
     path = f"{path_of(made)}/canary"

@@ -58,6 +58,7 @@ async def run(client: Client, made: Json, count: int = 1) -> list[Json]:
     return [read(await client.post(f"{path_of(made)}/run", json={})) for _ in range(count)]
 
 
+@pytest.mark.long
 async def test_runs_are_shared_out_and_counted_by_version(
     client: Client, admin: Client, space: Space
 ) -> None:

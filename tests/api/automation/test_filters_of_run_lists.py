@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
+import pytest
 from sqlalchemy import insert, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
@@ -19,6 +20,8 @@ from tests.support.ageing import make_automation, run_row
 from tests.support.automations import read
 from tests.support.client import Client
 from tests.support.spaces import Space
+
+pytestmark = pytest.mark.long
 
 PAGE = 5
 MANY = 20_000

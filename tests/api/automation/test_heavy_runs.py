@@ -81,6 +81,7 @@ async def test_failed_node_runs_are_shown_before_others(client: Client, space: S
     assert shown["nodeRuns"][-1]["nodeId"] == "n19"
 
 
+@pytest.mark.long
 async def test_pages_of_heavy_node_runs_end_early_and_lose_none(
     client: Client, space: Space
 ) -> None:
@@ -107,6 +108,7 @@ async def test_pages_of_heavy_runs_end_early_and_lose_none(client: Client, space
         assert all(one["triggerPayload"] == HEAVY for page in pages for one in page)
 
 
+@pytest.mark.long
 async def test_one_row_beyond_the_budget_is_answered(client: Client, space: Space) -> None:
     made = await publish(client, space)
     run_id = (await run(client, made))["id"]

@@ -92,6 +92,7 @@ async def resting_of(space: Space) -> int:
         return int(await work.scalar(mine))
 
 
+@pytest.mark.long
 async def test_what_rests_is_listed_cancelled_and_released_in_parts(
     client: Client, space: Space, paused: Json, looked: Any
 ) -> None:

@@ -555,6 +555,7 @@ async def test_an_invalid_operation_is_refused(client: Client, space: Space, bod
     assert refusal(await client.post(operations(space), json=body)) == (400, "validation_error")
 
 
+@pytest.mark.long
 async def test_a_hundred_thousand_ids_are_taken(client: Client, space: Space) -> None:
     made = await publish(client, space)
     (last,) = await failed(client, space, made)

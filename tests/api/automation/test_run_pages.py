@@ -235,6 +235,7 @@ async def test_a_stream_of_an_ended_run_ends_at_once(client: Client, space: Spac
     assert [name for name, _ in events(answer)] == ["state", "end"]
 
 
+@pytest.mark.long
 async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever(
     client: Client, space: Space, streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -481,6 +481,7 @@ async def test_a_call_the_filter_lets_go_starts_nothing(
     assert await runs_of(space, made) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [COMPARED, f"{REPLACED} == trigger.body.n"])
 async def test_a_filter_that_grows_without_end_lets_nothing_through(
     client: Client, space: Space, stranger: Client, text: str

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from fastapi import FastAPI
 
 from models.core.access.rules import Role
@@ -23,6 +24,7 @@ async def drafted(client: Client, space: Space) -> Any:
     return read(await client.patch(path_of(made), json=changed))
 
 
+@pytest.mark.long
 async def test_a_canary_is_started_and_promoted_by_forms(
     client: Client, app: FastAPI, owner: Visitor, space: Space
 ) -> None:

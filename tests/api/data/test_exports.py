@@ -416,6 +416,7 @@ async def test_what_is_too_much_is_refused_and_leaves_nothing(
     assert [path.name for path in kept] == [narrow["id"]], "the file, and no part of it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file_format", list(ExportFormat))
 def test_memory_does_not_grow_with_the_number_of_rows(
     tmp_path: Path, file_format: ExportFormat

@@ -297,6 +297,7 @@ async def test_a_table_of_weather(client: Client, days: tuple[str, list[Json]]) 
     assert totals["aggregates"] == {"first": "2012-01-01"}
 
 
+@pytest.mark.long
 async def test_exported_tables_are_read_back_as_they_were(
     client: Client, space: Space, settings: Settings, airports: tuple[str, list[Json]]
 ) -> None:

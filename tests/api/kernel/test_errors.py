@@ -54,6 +54,7 @@ async def test_a_bug_tells_nothing(
     assert "unexpected_error" in "".join(capfd.readouterr())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "path",
     ["/", "/v1", "/v1/", "/v1/me/", "/v1/workspaces/", "/nope", "/v1/%00", "/docs/x", "//v1/me"],

@@ -239,6 +239,7 @@ async def test_what_is_read_can_be_archived(client: Client, space: Space) -> Non
     assert [one["data"]["notificationIds"] for one in logged] == [[ids[0]], sorted(ids[1:3])]
 
 
+@pytest.mark.long
 async def test_everybody_in_a_large_workspace_is_notified(space: Space) -> None:
     """More people than one statement has parameters for."""
     ids = [new_id() for _ in range(6_000)]

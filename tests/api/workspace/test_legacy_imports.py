@@ -150,6 +150,7 @@ async def test_what_is_hidden_for_thirty_days_is_not_released_in_parts(
         assert status == 200 or "removed after 30 days" in answer["message"]
 
 
+@pytest.mark.long
 async def test_of_approve_and_cancel_at_once_exactly_one_wins(admin: Administrator) -> None:
     """G25: a run is cancelled or approved; cancelling an approved one is a decision of its own."""
     firsts: set[bool] = set()

@@ -18,6 +18,7 @@ from tests.support.related import make_database
 from tests.support.spaces import Space
 
 
+@pytest.mark.long
 async def test_no_more_than_the_bound_is_open_however_many_ask_at_once(
     client: Client, space: Space, foreign: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:

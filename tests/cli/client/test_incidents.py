@@ -17,6 +17,7 @@ from tests.support.spaces import Space
 pytestmark = pytest.mark.takes(seconds=40)
 
 
+@pytest.mark.long
 async def test_incidents_are_listed_changed_closed_and_reopened(
     space: Space, settings: Settings, tmp_path: Path
 ) -> None:
@@ -53,6 +54,7 @@ async def test_incidents_are_listed_changed_closed_and_reopened(
         assert (refused.code, refused.out) == (3, "")
 
 
+@pytest.mark.long
 async def test_an_incident_is_followed_until_it_is_closed(
     space: Space, settings: Settings, tmp_path: Path
 ) -> None:

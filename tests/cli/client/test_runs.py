@@ -85,6 +85,7 @@ async def started(client: Client, made: Json, **body: Any) -> Json:
     return run
 
 
+@pytest.mark.long
 async def test_profiles_are_added_used_and_removed(
     shell: Shell, server: Server, space: Space
 ) -> None:
@@ -111,6 +112,7 @@ async def test_a_key_that_is_none_is_not_kept(tmp_path: Path, server: Server) ->
     assert not shell.profiles.exists()
 
 
+@pytest.mark.long
 async def test_runs_are_listed_by_the_filters_of_the_api(
     shell: Shell, client: Client, space: Space
 ) -> None:
@@ -162,6 +164,7 @@ async def test_the_exit_code_of_watch_tells_the_end(
     assert watched.out.rstrip().endswith(status.replace("_", " "))
 
 
+@pytest.mark.long
 async def test_a_run_is_watched_until_it_ends_and_run_again(
     shell: Shell, client: Client, space: Space
 ) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from sqlalchemy import insert
 
 from models.automation.automation_runs.tables import automation_run
@@ -50,6 +51,7 @@ NOON = datetime(2031, 3, 15, 12, tzinfo=UTC)
 MONTH = month_of(NOON)
 
 
+@pytest.mark.long
 async def test_totals_count_each_call_once(space: Space) -> None:
     for at in (
         MONTH - timedelta(microseconds=1),
@@ -77,6 +79,7 @@ async def test_a_settled_call_still_counts_when_its_log_is_removed(space: Space)
     assert await counted(space, NOON) == 2
 
 
+@pytest.mark.long
 async def test_a_total_of_another_month_counts_for_nothing(space: Space) -> None:
     await call(space, NOON)
     await settled(space, NOON)

@@ -119,6 +119,7 @@ async def test_what_is_too_large_is_given_up_early(
     await asyncio.wait_for(server.gone.wait(), ENOUGH)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", [trickle, interim, silence])
 async def test_what_is_too_slow_is_given_up_in_time(
     serve: Serve, local: OutboundClient, answer: bytes | Answer

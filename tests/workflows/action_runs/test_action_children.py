@@ -87,6 +87,7 @@ async def test_an_operator_who_ends_the_child_fails_the_node(engine: Engine, ser
     assert (ran.status, ran.error) == ("failed", "Its execution ended in Temporal.")
 
 
+@pytest.mark.long
 async def test_an_attempt_that_took_too_long_is_recorded_and_repeated(
     engine: Engine, serve: Serve
 ) -> None:
@@ -100,6 +101,7 @@ async def test_an_attempt_that_took_too_long_is_recorded_and_repeated(
     assert len({one.headers["idempotency-key"] for one in endpoint.requests}) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, 101])
 async def test_a_loop_runs_an_action_for_each_item(engine: Engine, count: int) -> None:
     """In the run's own execution, and in that of a part of a long loop."""

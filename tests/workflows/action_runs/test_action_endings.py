@@ -127,6 +127,7 @@ async def test_a_run_whose_node_has_ended_is_closed(engine: Engine) -> None:
     assert run.status == "succeeded"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attempts_", [1, 2])
 async def test_a_node_whose_time_is_over_leaves_no_open_run(
     engine: Engine, serve: Serve, attempts_: int
@@ -207,6 +208,7 @@ async def test_a_node_whose_end_was_lost_sends_the_same_webhook(
 # ---- time
 
 
+@pytest.mark.long
 async def test_an_automation_is_not_waited_for_longer_than_a_day(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -206,6 +206,7 @@ async def test_a_condition_must_decide(engine: Engine) -> None:
     assert (run.status, run.error) == ("failed", "when: The expression must give true or false.")
 
 
+@pytest.mark.long
 async def test_a_step_is_retried_as_it_asks(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(503), reply(500), reply(200, {"ok": True}))
     run = await act(
@@ -376,6 +377,7 @@ async def test_a_node_runs_an_action_with_its_input(engine: Engine) -> None:
     assert ran.metadata["temporalWorkflowId"] == Family.ACTION_RUN.workflow_id(ran.id)
 
 
+@pytest.mark.long
 async def test_a_repeated_node_goes_on_where_its_action_failed(
     engine: Engine, table: Id, serve: Serve
 ) -> None:
@@ -479,6 +481,7 @@ async def test_a_node_waits_for_the_automation_of_its_action(engine: Engine) -> 
     assert by_node(run)["act"].status == "succeeded"
 
 
+@pytest.mark.long
 async def test_runs_that_lead_to_one_another_come_to_an_end(engine: Engine) -> None:
     automation_id = await engine.draft(graph(node("a", "transform", output={})))
     action_id = await make(engine, "run_automation", automationId=str(automation_id))

@@ -270,6 +270,7 @@ async def test_nobody_decides_for_thirty_days(skipping_engine: Engine) -> None:
     assert asyncio.get_running_loop().time() - began < 60
 
 
+@pytest.mark.long
 async def test_those_who_have_not_decided_are_reminded(skipping_engine: Engine) -> None:
     engine = skipping_engine
     first, second = await member(engine), await member(engine)

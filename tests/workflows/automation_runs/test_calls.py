@@ -186,6 +186,7 @@ async def test_a_foreign_automation_is_not_called(engine: Engine) -> None:
     assert await error_codes(engine, run) == {"call": "not_runnable"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wait", [True, False])
 async def test_calls_in_a_circle_end(engine: Engine, wait: bool) -> None:
     """An automation that calls itself: eight runs lead to one another, and one more is not made."""

@@ -133,6 +133,7 @@ async def test_an_operator_who_cancels_the_workflow_closes_the_run(engine: Engin
     assert states(ended) == {"wait": "cancelled"}
 
 
+@pytest.mark.long
 async def test_a_cancel_leaves_no_open_node(engine: Engine) -> None:
     """Cancels at moments spread over a run's life; what they answer is what stays."""
     names = [f"n{number}" for number in range(30)]

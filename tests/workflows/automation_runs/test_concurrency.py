@@ -287,6 +287,7 @@ def test_fields_may_be_called_like_variables(expression: str) -> None:
     assert early_problem(expression) is None
 
 
+@pytest.mark.long
 async def test_a_hundred_at_once_never_hold_more_than_there_are(engine: Engine) -> None:
     automation_id = await limited(engine, short(), limit=3)
     counts: list[int] = []
@@ -395,6 +396,7 @@ async def test_a_call_and_the_cancel_of_its_run_do_not_wait_for_each_other(
         assert [row.status for row in await work.rows(called)] == ["cancelled", "cancelled"]
 
 
+@pytest.mark.long
 async def test_the_end_of_a_run_and_its_cancel_do_not_wait_for_each_other(
     engine: Engine,
 ) -> None:

@@ -85,6 +85,7 @@ WAITING: dict[str, Json] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(WAITING))
 async def test_a_run_that_waits_too_long_is_timed_out(hurried: Engine, kind: str) -> None:
     run = await hurried.run(WAITING[kind])
@@ -109,6 +110,7 @@ async def replays(engine: Engine, run_id: object) -> None:
     await replayer.replay_workflow(await handle.fetch_history())
 
 
+@pytest.mark.long
 async def test_a_call_that_goes_on_too_long_is_broken_off(
     engine: Engine, limits: dict[str, timedelta], serve: Serve
 ) -> None:
@@ -154,6 +156,7 @@ async def test_a_wait_as_long_as_a_run_may_last_ends_well(skipping_engine: Engin
     assert run.status == "succeeded", run.error
 
 
+@pytest.mark.long
 async def test_thirty_days_and_more_are_too_long(skipping_engine: Engine) -> None:
     run = await skipping_engine.run(
         graph(

@@ -187,6 +187,7 @@ async def test_bindings_that_give_nonsense_are_binding_errors(
     assert run.error.startswith(f"call: {path}")
 
 
+@pytest.mark.long
 async def test_what_is_written_carries_one_idempotency_key(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500), reply(500), reply())
     retry = {"maxAttempts": 3, "initialDelaySeconds": 0}
@@ -204,6 +205,7 @@ async def test_what_is_read_carries_none(engine: Engine, serve: Serve) -> None:
     assert "idempotency-key" not in endpoint.requests[0].headers
 
 
+@pytest.mark.long
 async def test_a_config_timeout_is_a_failure_that_is_repeated(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(never, after(0.01, reply(200, {"late": True})))
     run = await engine.run(
@@ -221,6 +223,7 @@ async def test_a_config_timeout_is_a_failure_that_is_repeated(engine: Engine, se
     assert await attempts(engine, run.id) == [("call", 1, "timeout")]
 
 
+@pytest.mark.long
 async def test_the_time_of_a_node_bounds_every_attempt(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

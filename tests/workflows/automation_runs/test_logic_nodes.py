@@ -58,6 +58,7 @@ async def test_a_condition_chooses_its_branch(
     assert await error_codes(engine, run) == ({"check": "binding_error"} if failed else {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [DOUBLED, FORMULA], ids=["doubled", "formula"])
 async def test_what_grows_without_end_fails_its_node_alone(
     engine: Engine, text: str, monkeypatch: pytest.MonkeyPatch
@@ -78,6 +79,7 @@ async def test_what_grows_without_end_fails_its_node_alone(
     assert await error_codes(engine, run) == dict.fromkeys(attacks, "expression_limit")
 
 
+@pytest.mark.long
 async def test_a_workspace_that_evaluates_too_much_is_kept_waiting_and_loses_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +256,7 @@ async def test_an_output_that_is_no_object_fails(engine: Engine) -> None:
     assert await error_codes(engine, run) == {"bad": "binding_error"}
 
 
+@pytest.mark.long
 async def test_an_output_beyond_a_mebibyte_fails_the_node(engine: Engine) -> None:
     text = binding("expression", "trigger.text + trigger.text")
     run = await engine.run(

@@ -67,6 +67,7 @@ async def executions(engine: Engine, run_id: Id) -> list[Any]:
     return [listed async for listed in engine.client.list_workflows(query)]
 
 
+@pytest.mark.long
 async def test_more_than_a_hundred_items_run_in_executions_of_their_own(
     engine: Engine, serve: Serve
 ) -> None:
@@ -94,6 +95,7 @@ async def test_more_than_a_hundred_items_run_in_executions_of_their_own(
     assert len((await handle.fetch_history()).events) < 30
 
 
+@pytest.mark.long
 async def test_a_part_that_grows_long_continues_as_new(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ async def test_a_part_that_grows_long_continues_as_new(
     assert found == {str(engine.actor.workspace_id)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("long", [False, True])
 async def test_a_repeat_may_be_long(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch, long: bool
@@ -140,6 +143,7 @@ async def test_a_repeat_may_be_long(
     assert run.output["again"]["limitReached"] is False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("on_error", ["stop", "continue"])
 async def test_failures_in_executions_of_their_own(
     engine: Engine, serve: Serve, on_error: str
@@ -161,6 +165,7 @@ async def test_failures_in_executions_of_their_own(
         assert (ended, output["failed"], output["succeeded"]) == ("succeeded", 2, 118)
 
 
+@pytest.mark.long
 async def test_waits_in_executions_of_their_own(engine: Engine) -> None:
     automation = await engine.publish(
         around(
@@ -332,6 +337,7 @@ async def test_a_quick_loop_takes_turns(engine: Engine, monkeypatch: pytest.Monk
     assert len(run.node_runs) == 1 + 3 + 6 + 3
 
 
+@pytest.mark.long
 async def test_five_thousand_node_executions_end(engine: Engine, serve: Serve) -> None:
     """1,000 items through an outside node and four quick ones: no history grows too long."""
     endpoint = await serve(reply(200, {"ok": True}))
@@ -358,6 +364,7 @@ async def test_five_thousand_node_executions_end(engine: Engine, serve: Serve) -
         assert (await handle.describe()).history_length < 10_000
 
 
+@pytest.mark.long
 async def test_ten_thousand_quick_items_leave_memory_flat(engine: Engine) -> None:
     automation = await engine.publish(
         around(step("body", binding("expression", "item + 1")), parallelism=5)
@@ -519,6 +526,7 @@ async def retried(engine: Engine, automation_id: Id, run_id: Id) -> Any:
     return await engine.ended(automation_id, run.id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("long", [False, True])
 async def test_a_retry_goes_on_with_the_items_that_failed(
     engine: Engine, serve: Serve, long: bool

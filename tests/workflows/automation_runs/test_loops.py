@@ -443,6 +443,7 @@ async def test_a_condition_that_cannot_be_evaluated_fails_the_loop(
     assert (await error_codes(engine, run))["again"] in {"expression_error", "binding_error"}
 
 
+@pytest.mark.long
 async def test_the_delay_of_a_repeat_is_a_durable_timer(skipping_engine: Engine) -> None:
     engine = skipping_engine
     automation = await engine.publish(
@@ -465,6 +466,7 @@ async def test_the_delay_of_a_repeat_is_a_durable_timer(skipping_engine: Engine)
     assert len(timers) == 2
 
 
+@pytest.mark.long
 async def test_a_delay_shows_loop_and_run_as_waiting(engine: Engine) -> None:
     automation = await engine.publish(
         graph(

@@ -302,6 +302,7 @@ async def test_a_webhook_is_signed_as_receivers_verify_it(engine: Engine, serve:
     assert headers["webhook-signature"] == f"v1,{expected}"
 
 
+@pytest.mark.long
 async def test_a_repeated_webhook_is_the_same_event(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500), reply(503, retry_after="1"), reply())
     run = await engine.run(hook(endpoint, retry=AT_ONCE))
@@ -334,6 +335,7 @@ async def test_a_webhook_that_is_not_wanted_is_not_repeated(engine: Engine, serv
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.long
 async def test_a_receiver_has_so_much_time(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

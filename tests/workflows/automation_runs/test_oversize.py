@@ -45,6 +45,7 @@ async def test_an_outside_node_fails_and_the_run_ends(
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.long
 async def test_the_output_of_a_run_holds_what_it_has_room_for(engine: Engine) -> None:
     """More leaves than fit, all alike: whichever ends first is among those that do."""
     leaves = [f"n{number}" for number in range(12)]

@@ -26,6 +26,8 @@ from models.core.base import Id
 from tests.support.endpoint import reply
 from tests.support.engine import KEYS, Engine
 
+pytestmark = pytest.mark.long
+
 Json = dict[str, Any]
 PEERS = {path.stem: path for path in sorted((Path(__file__).parent / "peers").glob("*.json"))}
 

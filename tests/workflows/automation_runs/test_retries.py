@@ -75,6 +75,7 @@ async def test_an_attempt_that_failed_after_its_answer_keeps_its_number(
     assert by_node(run)["call"].attempt == 2
 
 
+@pytest.mark.long
 async def test_retry_after_is_honoured(engine: Engine, serve: Serve) -> None:
     """Temporal itself takes up to a second to repeat what may be repeated at once."""
 
@@ -110,6 +111,7 @@ async def test_an_unreadable_retry_after_is_passed_over(
     assert run.error == "call: The server answered 503."
 
 
+@pytest.mark.long
 async def test_a_silent_attempt_is_ended_from_outside_too(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

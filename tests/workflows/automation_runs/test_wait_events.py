@@ -144,6 +144,7 @@ async def test_a_filter_lets_data_through_or_not(engine: Engine) -> None:
     assert by_node(run)["hear"].output["data"] == {"size": 11}
 
 
+@pytest.mark.long
 async def test_a_filter_that_grows_without_end_lets_no_data_through(engine: Engine) -> None:
     place = await waiting(engine, event(eventKey="endless", filter=COMPARED))
     with pytest.raises(ValidationError, match="time or memory"):
@@ -309,6 +310,7 @@ async def test_a_wait_for_which_no_event_comes_times_out(
     assert by_node(run)["hear"].output == {"data": None}
 
 
+@pytest.mark.long
 async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engine) -> None:
     async def race(number: int) -> None:
         automation = await engine.publish(event(timeoutSeconds=1.0))
@@ -328,6 +330,7 @@ async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engi
         await asyncio.gather(*(race(number) for number in range(start, start + 10)))
 
 
+@pytest.mark.long
 async def test_what_is_said_while_nobody_works_is_heard() -> None:
     """The workers stop while the node waits; it is resumed; others go on."""
     with migrated_database("stopped_waits") as url:
@@ -344,6 +347,7 @@ async def test_what_is_said_while_nobody_works_is_heard() -> None:
         await database.close()
 
 
+@pytest.mark.long
 async def test_a_lost_signal_does_not_lose_the_resolution(engine: Engine) -> None:
     """When the time is over the row decides, whatever the execution has heard."""
     place = await waiting(engine, event(timeoutSeconds=5.0))

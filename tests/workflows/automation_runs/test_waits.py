@@ -34,6 +34,7 @@ async def test_a_delay_of_thirty_days_passes(skipping_engine: Engine) -> None:
     assert by_node(run)["wait"].output == {}
 
 
+@pytest.mark.long
 async def test_waits_of_different_lengths_end_in_order(skipping_engine: Engine) -> None:
     run = await skipping_engine.run(
         graph(
@@ -50,6 +51,7 @@ async def test_waits_of_different_lengths_end_in_order(skipping_engine: Engine) 
     assert nodes["short"].completed_at < nodes["long"].completed_at
 
 
+@pytest.mark.long
 async def test_a_run_is_waiting_exactly_while_only_waits_are_open(
     engine: Engine, serve: Serve
 ) -> None:

@@ -69,6 +69,7 @@ async def statuses(
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [FEW, MANY])
 async def test_a_run_waits_while_all_its_iterations_do(engine: Engine, count: int) -> None:
     place = await waiting(engine, looping(count, hear(), parallelism=3))
@@ -148,6 +149,7 @@ async def test_long_loops_in_long_loops_wait_together(engine: Engine) -> None:
     await engine.cancel(*place)
 
 
+@pytest.mark.long
 async def test_a_decision_of_one_iteration_is_its_own(engine: Engine) -> None:
     ask = held("ask", "approval", {"role": "owner", "allowSelf": True})
     content = looping(2, ask, parallelism=2)
@@ -179,6 +181,7 @@ async def hurried() -> AsyncIterator[Engine]:
         await database.close()
 
 
+@pytest.mark.long
 async def test_the_deadline_reaches_the_executions_below(hurried: Engine) -> None:
     place = await waiting(hurried, looping(MANY, hear(), parallelism=2))
     run = await hurried.ended(*place)

@@ -134,6 +134,7 @@ async def test_an_answer_given_is_given_although_the_run_fails_later(
     assert (await caller.post(made["webhookPath"])).text == "yes"
 
 
+@pytest.mark.long
 async def test_who_waited_long_enough_is_told_the_run(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:
@@ -147,6 +148,7 @@ async def test_who_waited_long_enough_is_told_the_run(
     assert told["runId"]
 
 
+@pytest.mark.long
 async def test_who_calls_a_paused_automation_is_told_that_its_run_rests(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:
@@ -172,6 +174,7 @@ async def test_an_immediate_answer_does_not_wait(
     assert read(await caller.post(made["webhookPath"]), 202)["status"] == "queued"
 
 
+@pytest.mark.long
 async def test_everybody_gets_their_own_answer_and_copies_the_same(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:

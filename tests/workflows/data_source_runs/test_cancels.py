@@ -33,6 +33,7 @@ async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
     assert await goods_of.records() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "statement"),
     [
@@ -104,6 +105,7 @@ async def _given_up(database: Database, statement: str) -> None:
     assert time.monotonic() - began < promised(2 * HEARTBEAT_TIMEOUT.total_seconds())
 
 
+@pytest.mark.long
 async def test_a_cancelled_run_is_retried_by_another(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(never)

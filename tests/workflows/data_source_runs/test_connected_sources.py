@@ -33,6 +33,7 @@ async def connected(client: Client, space: Space, serve: Serve, config: Any) -> 
     return source, f"{path}/{connection_id}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("config", "header"),
     [

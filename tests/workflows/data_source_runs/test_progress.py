@@ -77,6 +77,7 @@ async def details(handle: WorkflowHandle[Any, Any]) -> str:
     return str(metadata.current_details)
 
 
+@pytest.mark.long
 async def test_a_refresh_is_followed_from_its_first_bytes_to_its_counts(
     client: Client, space: Space, engine: Engine, serve: Serve, source: Any, read: Any
 ) -> None:

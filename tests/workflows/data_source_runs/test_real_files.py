@@ -16,6 +16,8 @@ from tests.support.client import Client
 from tests.support.engine import Engine
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.long
+
 FILES = sorted(
     path
     for path in (Path(vega_datasets.__file__).parent / "_data").iterdir()

@@ -19,6 +19,7 @@ def counts(run: Any) -> tuple[int, ...]:
     return tuple(run["stats"][name] for name in COUNTED)
 
 
+@pytest.mark.long
 async def test_rows_are_inserted_updated_and_removed(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
@@ -77,6 +78,7 @@ async def test_a_key_that_no_column_suggests_is_named(source: Any) -> None:
     assert "price (price)" in failed["error"]
 
 
+@pytest.mark.long
 async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
@@ -118,6 +120,7 @@ async def test_a_server_that_is_busy_is_asked_again(source: Any) -> None:
     assert (run["status"], counts(run)) == ("succeeded", (1, 1, 0, 0, 0)), run
 
 
+@pytest.mark.long
 async def test_a_source_that_has_not_changed_is_not_sent_again(source: Any) -> None:
     goods_of = await source()
 
@@ -161,6 +164,7 @@ async def test_a_source_that_has_not_changed_is_not_sent_again(source: Any) -> N
     assert (await refresh())[1] is None, "what was taken back is read again"
 
 
+@pytest.mark.long
 async def test_the_same_bytes_are_not_read_again(
     source: Callable[..., Awaitable[Source]],
 ) -> None:
@@ -242,6 +246,7 @@ async def test_an_action_refreshes_and_waits(source: Any) -> None:
     assert (shown["latestRun"], shown["latestStatus"]) == (refresh, "succeeded")
 
 
+@pytest.mark.long
 async def test_pages_are_followed_to_the_last_one(source: Any) -> None:
     pages = [("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)]
     config: Any
@@ -277,6 +282,7 @@ async def test_pages_are_followed_to_the_last_one(source: Any) -> None:
         assert set(await goods_of.records()) == {"a", "b", "c"}
 
 
+@pytest.mark.long
 async def test_records_found_by_other_keys_are_not_gone(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))

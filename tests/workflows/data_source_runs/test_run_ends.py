@@ -4,6 +4,8 @@ import base64
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from models.core.access.rules import Role
 from tests.support.endpoint import never, reply
 from tests.support.engine import graph
@@ -46,6 +48,7 @@ async def logged(space: Space, source: Source, run_id: str) -> list[str]:
     return [one["status"] for one in mine if one["runId"] == run_id]
 
 
+@pytest.mark.long
 async def test_every_end_of_a_refresh_starts_those_who_listen(source: Any) -> None:
     goods_of = await source()
     heard, any_end = await listener(goods_of, on="any")
@@ -93,6 +96,7 @@ async def test_an_automation_refreshes_in_the_name_of_who_made_the_source(source
     assert shown["stats"]["rowsInserted"] == 1
 
 
+@pytest.mark.long
 async def test_refreshed_records_start_those_who_ask_for_them(source: Any) -> None:
     goods_of = await source(removalGuardPercent=100)
     space = goods_of.space
@@ -133,6 +137,7 @@ async def test_refreshed_records_start_those_who_ask_for_them(source: Any) -> No
     assert [await heard.count(one) for one in reserved] == [0, 0, 0]
 
 
+@pytest.mark.long
 async def test_runs_are_newest_first_whoever_asked_for_them(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(APPLE)

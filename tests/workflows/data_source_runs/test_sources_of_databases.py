@@ -16,6 +16,8 @@ from tests.support.foreign_databases import PASSWORD, READER, ForeignDatabase, o
 from tests.support.items import read, refused
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.long
+
 QUERY = "SELECT code, name, price FROM foreign_shop.goods WHERE price < $1 ORDER BY code"
 
 

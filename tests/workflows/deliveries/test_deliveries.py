@@ -84,6 +84,7 @@ async def test_a_notification_arrives_by_mail(engine: Engine, post_office: PostO
     assert str(delivery_id) in arrived.message["Message-ID"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_soon")
 @pytest.mark.parametrize(
     ("kind", "status", "attempts", "answered", "arrived"),

@@ -84,6 +84,7 @@ def numbers(bodies: Sequence[Json]) -> list[int]:
     return [body["data"]["number"] for body in bodies]
 
 
+@pytest.mark.long
 async def test_failing_endpoints_hold_back_no_good_one(
     client: Client, space: Space, serve: Serve
 ) -> None:
@@ -110,6 +111,7 @@ async def test_failing_endpoints_hold_back_no_good_one(
         assert found["nextAttemptAt"] > found["since"]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_quick_trials")
 async def test_a_circuit_opens_is_tried_and_closes(
     client: Client, space: Space, serve: Serve

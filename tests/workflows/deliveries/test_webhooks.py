@@ -127,6 +127,7 @@ async def test_an_event_arrives_once_and_signed(client: Client, space: Space, se
     assert endpoint["secret"] not in (await client.get(f"{space.path}/webhook-endpoints")).text
 
 
+@pytest.mark.long
 async def test_fan_outs_at_once_deliver_once(client: Client, space: Space, serve: Serve) -> None:
     receiver = await serve(reply(200))
     endpoint = await create(client, space, receiver.url)

@@ -156,6 +156,7 @@ async def test_a_resource_that_is_not_there_is_not_mounted(demo: Demo) -> None:
     assert listed == {"mounts": [], "cursor": None}
 
 
+@pytest.mark.long
 async def test_a_mount_below_itself_does_not_grow(demo: Demo) -> None:
     """The same folder is mounted in its own mount, in that one again, and once more beside it."""
     outer = await demo.does("mount", "handbook", recursive=True)
@@ -192,6 +193,7 @@ async def endless_folder(reader: asyncio.StreamReader, writer: asyncio.StreamWri
     writer.close()
 
 
+@pytest.mark.long
 async def test_a_folder_that_holds_itself_by_ever_new_paths_ends(
     client: Client, space: Space, engine: Engine
 ) -> None:
@@ -211,6 +213,7 @@ async def test_a_folder_that_holds_itself_by_ever_new_paths_ends(
     server.close()
 
 
+@pytest.mark.long
 async def test_no_mount_goes_below_what_it_holds(demo: Demo) -> None:
     outer = await demo.does("mount", "handbook", recursive=True)
     await demo.synced(outer["mount"]["id"])

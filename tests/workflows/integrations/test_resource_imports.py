@@ -38,6 +38,7 @@ async def cells(demo: Demo, database: str) -> dict[str, Any]:
     return {one["title"]: (one["data"].get("city"), one["data"].get("orders")) for one in records}
 
 
+@pytest.mark.long
 async def test_a_page_is_refreshed_until_people_change_it(demo: Demo) -> None:
     made = await demo.does("import", "travel")
     assert (made["item"]["kind"], made["imported"]) == ("page", counts(created=1))
@@ -68,6 +69,7 @@ async def test_a_page_is_refreshed_until_people_change_it(demo: Demo) -> None:
     assert "Our edition" in str(await blocks(demo, made))
 
 
+@pytest.mark.long
 async def test_a_folder_is_imported_with_what_is_in_it(demo: Demo) -> None:
     made = await demo.does("import", "handbook")
     assert made["item"]["kind"] == "folder"
@@ -89,6 +91,7 @@ async def test_a_folder_is_imported_with_what_is_in_it(demo: Demo) -> None:
     assert last["imported"]["kept"] == 1
 
 
+@pytest.mark.long
 async def test_many_files_are_imported_each_once(demo: Demo) -> None:
     await demo.becomes(generated=130)
     made = await demo.does("import", "generated")
@@ -108,6 +111,7 @@ async def test_a_table_becomes_a_database(demo: Demo) -> None:
     assert made["rows"] == {**NOTHING, "created": 3}
 
 
+@pytest.mark.long
 async def test_a_table_is_refreshed_around_what_people_changed(demo: Demo) -> None:
     database = (await demo.does("import", "customers"))["item"]["targetId"]
     ours = {"data": {"title": "Ours", "city": "Here"}}
@@ -154,6 +158,7 @@ async def test_a_row_that_is_gone_is_archived_until_it_is_back(demo: Demo) -> No
     assert (await cells(demo, database))["Chen Wei"] == (None, 31), "no field comes back"
 
 
+@pytest.mark.long
 async def test_each_sheet_of_a_workbook_becomes_a_database(demo: Demo) -> None:
     made = await demo.does("import", "budget")
     assert (made["item"]["title"], made["imported"]) == ("Budget.xlsx", counts(created=2))

@@ -45,6 +45,7 @@ async def count(space: Space, database_id: str) -> int:
         return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("records", [0, 1_000, 20_000])
 async def test_the_answer_is_the_whole_copy(
     client: Client, space: Space, source: Any, records: int
@@ -89,6 +90,7 @@ async def test_the_same_key_gives_the_same_copy(client: Client, space: Space, so
     assert await databases(space) == 2
 
 
+@pytest.mark.long
 async def test_calls_without_a_key_join_the_copy_that_is_being_made(
     client: Client, space: Space, source: Any
 ) -> None:
@@ -106,6 +108,7 @@ async def gone(_: ApiRequest) -> bool:
     return True
 
 
+@pytest.mark.long
 async def test_a_call_without_a_key_gets_the_copy_that_nobody_waited_for(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +163,7 @@ async def databases(space: Space) -> int:
         return found
 
 
+@pytest.mark.long
 async def test_what_takes_longer_is_given_later(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +213,7 @@ async def test_a_copy_that_cannot_be_made_is_refused_and_leaves_nothing(
     assert await count(space, again.json()["data"]["id"]) == 12_000
 
 
+@pytest.mark.long
 async def test_a_worker_that_loses_its_transactions_makes_one_whole_copy(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from models.data.fields.tables import removed_field
@@ -41,6 +42,7 @@ async def test_a_conversion_answers_with_the_field_it_made(
     ]
 
 
+@pytest.mark.long
 async def test_writers_and_conversions_at_once_leave_values_of_one_kind(
     engine: Engine, client: Client, space: Space
 ) -> None:

@@ -35,6 +35,7 @@ async def use(client: Client, space: Space, server: Endpoint, **more: Any) -> Js
     return shown
 
 
+@pytest.mark.long
 async def test_a_model_drafts_and_its_draft_is_made_well_formed(
     client: Client, space: Space, serve: Serve
 ) -> None:

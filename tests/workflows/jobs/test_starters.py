@@ -33,6 +33,7 @@ async def events(client: Client, space: Space) -> list[Json]:
     return [one for one in found if one["type"].startswith("onboarding.")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", templates())
 async def test_every_template_is_built_as_it_says(client: Client, space: Space, key: str) -> None:
     shown = read(await client.get(f"{space.path}/starter-templates"))["templates"]

@@ -66,6 +66,7 @@ async def send(visitor: Visitor, path: str, page: str, **fields: Any) -> None:
     assert answer.status_code == 303, answer.text
 
 
+@pytest.mark.long
 async def test_what_is_blocked_is_left_out_and_the_rest_comes_in_and_goes_back(
     visitor: Visitor,
 ) -> None:
@@ -96,6 +97,7 @@ async def test_what_is_blocked_is_left_out_and_the_rest_comes_in_and_goes_back(
     assert ("Not yet" in page, "noscript" in page) == (True, False)
 
 
+@pytest.mark.long
 async def test_a_workspace_whose_import_failed_is_tried_again(
     visitor: Visitor, admin: Administrator
 ) -> None:

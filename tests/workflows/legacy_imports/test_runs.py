@@ -53,6 +53,7 @@ async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrat
     assert await owners(admin, entry) == [admin.space.user_id]
 
 
+@pytest.mark.long
 async def test_who_made_a_run_is_told_when_it_awaits_review_and_how_it_ends(
     admin: Administrator,
 ) -> None:
@@ -130,6 +131,7 @@ async def test_nothing_selected_is_not_approved(admin: Administrator) -> None:
     await admin.decide(run["id"], "approve", 409)
 
 
+@pytest.mark.long
 async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
     admin: Administrator, workspace: MakeSpace
 ) -> None:
@@ -158,6 +160,7 @@ async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
     assert (await owner.get("/v1/items")).json()["data"]["items"] == []
 
 
+@pytest.mark.long
 async def test_what_was_changed_since_is_kept_and_goes_by_force(
     admin: Administrator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ async def test_a_run_that_ends_takes_along_what_it_waits_for(engine: Engine, ser
     await is_over(engine, child.id)
 
 
+@pytest.mark.long
 async def test_fifty_cancels_at_once_are_one(engine: Engine) -> None:
     automation = await engine.publish(then_next(node("it", "delay", seconds=3_600)))
     run_id = await engine.start(automation.id)

@@ -95,6 +95,7 @@ async def test_files_are_looked_for_before_their_items() -> None:
     assert kinds.index(Expired.FILES) < kinds.index(Expired.ITEMS)
 
 
+@pytest.mark.long
 async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None:
     batches = 2 * ROUNDS + 5
     sweeping.store.batches = {Expired.RUNS: batches, Expired.ITEMS: 2}
@@ -110,6 +111,7 @@ async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None
     assert first.run_id != handle.first_execution_run_id, "each execution is bounded"
 
 
+@pytest.mark.long
 async def test_what_cannot_be_removed_hinders_nothing_else(sweeping: Sweeping) -> None:
     store = sweeping.store
     store.batches = {Expired.ITEMS: None, Expired.RECORDS: 2}

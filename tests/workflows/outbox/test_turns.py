@@ -82,6 +82,7 @@ async def _all_noted() -> bool:
     return len(order) >= BACKLOG + IMPORTS
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=10)
 async def test_strict_priorities_alone_hold_back_an_import(temporal: WorkflowEnvironment) -> None:
     """A cause of imports that stood still behind deliveries: the test below differs in this only.
@@ -92,6 +93,7 @@ async def test_strict_priorities_alone_hold_back_an_import(temporal: WorkflowEnv
     assert await place_of_an_import(temporal.client, delivery, late) > FEW
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=10)
 async def test_an_import_does_not_wait_behind_a_backlog_of_deliveries(
     temporal: WorkflowEnvironment,

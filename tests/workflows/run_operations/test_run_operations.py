@@ -35,6 +35,7 @@ async def statuses(engine: Engine, automation_id: UUID) -> Counter[str]:
     return Counter(row.status for row in rows)
 
 
+@pytest.mark.long
 async def test_failed_runs_run_again_once_each(engine: Engine) -> None:
     automation = await engine.publish(QUICK)
     runs = await failed_runs(engine, automation.id, 600)
@@ -50,6 +51,7 @@ async def test_failed_runs_run_again_once_each(engine: Engine) -> None:
     assert {run_id: retried[run_id] for run_id in runs} == dict.fromkeys(runs, 1)
 
 
+@pytest.mark.long
 async def test_two_operations_side_by_side_retry_each_run_once(engine: Engine) -> None:
     automation = await engine.publish(DAY)
     runs = await failed_runs(engine, automation.id, 600)
@@ -67,6 +69,7 @@ async def test_two_operations_side_by_side_retry_each_run_once(engine: Engine) -
         await ended(engine, one)
 
 
+@pytest.mark.long
 async def test_a_retry_repeats_what_failed_and_reuses_the_rest(
     engine: Engine, serve: Serve
 ) -> None:

@@ -85,6 +85,7 @@ async def change(source: Source, **body: Any) -> Any:
     return read(await source.client.patch(source.path, json=body))
 
 
+@pytest.mark.long
 async def test_temporal_follows_what_becomes_of_a_data_source(
     engine: Engine, scheduled: Make
 ) -> None:
@@ -152,6 +153,7 @@ async def test_temporal_follows_what_becomes_of_a_data_source(
     await is_now(None, note=None, due=None)
 
 
+@pytest.mark.long
 async def test_a_due_time_makes_its_refresh(engine: Engine, scheduled: Make) -> None:
     made = await scheduled()
     await fire(engine, made)
@@ -171,6 +173,7 @@ async def test_a_due_time_makes_its_refresh(engine: Engine, scheduled: Make) -> 
     await made.client.post(f"{made.path}/runs/{due_run_id(call.schedule_id, due)}/cancel")
 
 
+@pytest.mark.long
 async def test_due_times_that_meet_an_open_refresh_are_counted(
     engine: Engine, scheduled: Make
 ) -> None:
@@ -205,6 +208,7 @@ async def test_a_fire_that_is_cancelled_cancels_its_refresh(
     assert (run["error"], run["errorKind"]) == ("Cancelled in Temporal.", "cancelled")
 
 
+@pytest.mark.long
 async def test_refreshes_that_are_due_together_take_turns(engine: Engine, scheduled: Make) -> None:
     """A refresh that waits for its turn is a row, as one that a person asks for."""
     cap = RUNNING[Family.DATA_SOURCE_REFRESH]
@@ -239,6 +243,7 @@ async def test_refreshes_that_are_due_together_take_turns(engine: Engine, schedu
     await found_when(runs, lambda found: statuses(found) == next_one)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lost", ["left", "viewer"])
 async def test_who_made_the_source_and_lost_access_refreshes_nothing(
     client: Client, space: Space, engine: Engine, scheduled: Make, lost: str

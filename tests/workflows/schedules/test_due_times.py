@@ -74,6 +74,7 @@ def ours(given: ScheduleTrigger, first: datetime, last: datetime) -> list[dateti
     return given.timetable.between(first + timedelta(microseconds=1), last, 1_000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", CHANGES)
 async def test_due_times_around_clock_changes_equal_temporals(
     temporal: WorkflowEnvironment, zone: str

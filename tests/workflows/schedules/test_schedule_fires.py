@@ -88,6 +88,7 @@ async def backfill(engine: Engine, automation_id: Id, start: datetime, end: date
         return await scheduled_runs.backfill(work, engine.actor, automation_id, body)
 
 
+@pytest.mark.long
 async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
     due = soon(datetime.now(UTC), 7)
     made = await scheduled(
@@ -131,6 +132,7 @@ async def test_an_operator_sees_the_fire_and_its_run(engine: Engine) -> None:
     await engine.cancel(made.id, run.id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("overlap", "meanwhile", "afterwards"),
     [
@@ -165,6 +167,7 @@ async def test_overlap_is_about_the_run_itself(
         await engine.cancel(made.id, run.id)
 
 
+@pytest.mark.long
 async def test_a_skipped_time_lets_the_next_one_through(engine: Engine) -> None:
     made = await scheduled(engine, LONG)
     await trigger(engine, made.id)
@@ -188,6 +191,7 @@ async def test_a_fire_that_is_ended_ends_its_run(engine: Engine, way: str) -> No
     assert run.error == "Cancelled in Temporal."
 
 
+@pytest.mark.long
 async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,6 +305,7 @@ async def test_a_run_that_the_reconciler_started_is_waited_for(engine: Engine) -
     assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
 
 
+@pytest.mark.long
 async def test_a_fire_that_waits_for_a_slot_goes_on_when_it_gets_one(engine: Engine) -> None:
     made = await engine.publish(
         LONG,

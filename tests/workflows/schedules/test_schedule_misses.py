@@ -16,7 +16,7 @@ from tests.support.postgres import migrated_database
 from tests.support.schedules import described, runs_of, scheduled, soon, until_runs, until_schedule
 from tests.support.temporal import dev_server
 
-pytestmark = pytest.mark.takes(seconds=30)
+pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 LATE_SECONDS = 13
 """Longer than the shortest window Temporal knows, which is ten seconds."""

@@ -290,6 +290,7 @@ async def test_only_automations_with_a_schedule_are_sent_to_temporal(engine: Eng
     assert await told({"kind": "manual"}) == 0
 
 
+@pytest.mark.long
 async def test_a_delivery_repeats_until_temporal_is_there(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ async def test_a_delivery_repeats_until_temporal_is_there(
     await scheduled(engine)
 
 
+@pytest.mark.long
 async def test_the_sweep_mends_what_operators_did(engine: Engine) -> None:
     lost, paused, turned = [await scheduled(engine) for _ in range(3)]
     await handle_of(engine.client, lost.id).delete()
@@ -380,6 +382,7 @@ async def test_the_trouble_of_one_is_not_that_of_the_others(
     assert found.schedule.state.paused
 
 
+@pytest.mark.long
 async def test_a_schedule_that_has_ended_is_not_made_again(engine: Engine) -> None:
     end = datetime.now(UTC) + timedelta(seconds=7)
     later = end + timedelta(seconds=1)

@@ -164,6 +164,7 @@ async def own_database() -> AsyncIterator[tuple[Database, str]]:
         await database.close()
 
 
+@pytest.mark.long
 async def test_eight_hours_outlive_worker_and_temporal(own_database: tuple[Database, str]) -> None:
     database, url = own_database
     async with (

@@ -88,6 +88,7 @@ async def fired(goods: Listening, subscriber: Id) -> list[tuple[str, str]]:
     return sorted((each["record"]["title"], each["dueAt"]) for each in told)
 
 
+@pytest.mark.long
 async def test_a_moment_is_answered_once_when_it_comes(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     due = await create_due(goods, "soon", 1.5)
@@ -105,6 +106,7 @@ async def test_a_moment_is_answered_once_when_it_comes(goods: Listening) -> None
     assert (run.source, sorted(run.trigger_payload)) == ("record", ["dueAt", "record"])
 
 
+@pytest.mark.long
 async def test_a_date_moved_before_it_is_due_moves_the_moment(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="moment", offsetMinutes=-1)
     # Five seconds for all that is done before the first moment.
@@ -127,6 +129,7 @@ async def test_a_date_moved_before_it_is_due_moves_the_moment(goods: Listening) 
     assert await fired(goods, subscriber) == [("moved", wire_timestamp(wanted))]
 
 
+@pytest.mark.long
 async def test_days_are_answered_in_their_zone_after_any_downtime(goods: Listening) -> None:
     # One where it is not about to be midnight, at 10:00 and 15:00 UTC.
     zone = ZoneInfo("Asia/Tokyo" if utc_now().hour in (9, 10) else "Pacific/Kiritimati")
@@ -161,6 +164,7 @@ async def test_a_system_moment_is_answered_like_any_other(goods: Listening) -> N
     assert await fired(goods, subscriber) == [("A", wire_timestamp(made.created_at))]
 
 
+@pytest.mark.long
 async def test_a_date_moved_after_it_was_reached_starts_its_run(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     async with goods.database.transaction() as work:
@@ -202,6 +206,7 @@ async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Lis
     assert await fired(goods, subscriber) == [("A", due)]
 
 
+@pytest.mark.long
 async def test_dates_of_a_database_in_the_trash_start_no_runs(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date().isoformat()
@@ -238,6 +243,7 @@ async def test_republished_with_the_same_database_it_goes_on_where_it_was(
     assert await fired(goods, subscriber) == [("A", due)]
 
 
+@pytest.mark.long
 async def test_a_field_that_holds_no_dates_any_more_keeps_no_other_from_being_polled(
     goods: Listening,
 ) -> None:
@@ -253,6 +259,7 @@ async def test_a_field_that_holds_no_dates_any_more_keeps_no_other_from_being_po
     assert await goods.count(lost) == 0
 
 
+@pytest.mark.long
 async def test_a_failing_poll_keeps_no_other_automation_from_being_polled(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +288,7 @@ async def test_a_failing_poll_keeps_no_other_automation_from_being_polled(
     assert [title for title, _ in await fired(goods, broken)] == ["A"]
 
 
+@pytest.mark.long
 async def test_a_large_database_is_polled_by_its_index(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date()

@@ -44,6 +44,7 @@ async def test_dispatchers_at_once_answer_every_change_once(goods: Listening) ->
         assert sorted(titles) == [f"{number:02}" for number in range(60)]
 
 
+@pytest.mark.long
 async def test_workspaces_take_turns_and_each_keeps_its_order(
     goods: Listening, engine: Engine
 ) -> None:
@@ -104,6 +105,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     monkeypatch.setattr("models.automation.triggers.dispatch.start", refuse)
 
 
+@pytest.mark.long
 async def test_a_change_dispatched_again_is_debounced_once(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

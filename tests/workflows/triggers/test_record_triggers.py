@@ -159,6 +159,7 @@ async def test_a_failing_filter_is_notified_once_and_affects_no_other_automation
     assert "price" in notice.body
 
 
+@pytest.mark.long
 async def test_a_filter_that_grows_without_end_matches_nothing_and_is_notified(
     goods: Listening,
 ) -> None:
@@ -328,6 +329,7 @@ async def test_automations_in_the_trash_or_archived_start_no_runs(goods: Listeni
         assert await goods.count(subscriber) == number + 1
 
 
+@pytest.mark.long
 async def test_debounced_changes_start_one_run_from_the_first_state_to_the_last(
     goods: Listening,
 ) -> None:
@@ -351,6 +353,7 @@ async def test_debounced_changes_start_one_run_from_the_first_state_to_the_last(
     assert told["A"]["changedKeys"] == ["price", "state"]
 
 
+@pytest.mark.long
 async def test_a_record_is_created_once_it_is_filled_in(goods: Listening) -> None:
     subscriber = await goods.automation(
         "record_created",

@@ -17,7 +17,7 @@ from tests.support.alerts import make_rule
 from tests.support.plans import forget_rows, recorded_statements, rows_read
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=60)
+pytestmark = [pytest.mark.takes(seconds=60), pytest.mark.long]
 
 RUNS = 100_000
 MANY_ENDED = """

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -215,6 +216,7 @@ class PauseMachine(RuleBasedStateMachine):
             assert [known.status for known in self.runs.values()] != before, "a run is stuck"
 
 
+@pytest.mark.long
 def test_pauses_do_what_the_model_does(database_url: str, space: Space) -> None:
     with asyncio.Runner() as runner:
         PauseMachine.runner = runner

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
 from sqlalchemy import delete, insert, select, update
 
 from models.automation.automation_runs.tables import automation_run
@@ -96,6 +97,7 @@ async def test_everything_below_an_old_item_goes(space: Space, foreign: Space) -
     assert await rows_of(foreign) == kept
 
 
+@pytest.mark.long
 async def test_one_call_is_bounded(space: Space) -> None:
     folder = await furnish(space)
     await trash(space, folder.item.id, 31)

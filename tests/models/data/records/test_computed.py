@@ -268,6 +268,7 @@ async def test_a_formula_that_fails_gives_null_and_refuses_nobody(
     assert changed["computed"] == {"share": 0.25, "first": "b"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
 async def test_a_formula_that_grows_without_end_is_not_saved(
     client: Client, lines: str, text: str
@@ -427,6 +428,7 @@ async def test_a_new_field_waits_for_those_who_write_what_it_reads(
     assert await computed(client, order) == {"total": 7}
 
 
+@pytest.mark.long
 async def test_writers_that_follow_from_each_other_both_go_through(
     client: Client, space: Space, orders: str, lines: str
 ) -> None:
@@ -497,6 +499,7 @@ async def fill(space: Space, lines: str, order: str, size: int) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.long
 async def test_a_change_that_twenty_thousand_records_follow_from_is_a_job(
     client: Client, space: Space, orders: str, lines: str
 ) -> None:

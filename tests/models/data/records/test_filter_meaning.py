@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -272,6 +273,7 @@ async def _write(work: UnitOfWork, table: Table, rows: Sequence[Row]) -> None:
         await work.execute(insert(record_link), links)
 
 
+@pytest.mark.long
 @settings(
     max_examples=examples(60, explored=6_000),
     deadline=None,

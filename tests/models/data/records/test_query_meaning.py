@@ -365,6 +365,7 @@ relaxed = settings(
 )
 
 
+@pytest.mark.long
 @relaxed
 @given(
     present=rows,
@@ -398,6 +399,7 @@ async def test_a_query_means_what_it_says(
     assert found == [row.id for row in ordered(matching, order)]
 
 
+@pytest.mark.long
 @settings(relaxed, max_examples=examples(40, explored=5_000))
 @given(
     present=dense,

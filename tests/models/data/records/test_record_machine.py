@@ -320,6 +320,7 @@ def machine(database_url: str, space: Space) -> Iterator[type[RecordMachine]]:
         runner.run(RecordMachine.database.close())
 
 
+@pytest.mark.long
 def test_records_do_what_the_model_does(machine: type[RecordMachine]) -> None:
     run(
         machine,

@@ -5,6 +5,7 @@ import json
 import zipfile
 from typing import Any
 
+import pytest
 from sqlalchemy import func, select
 
 from activities.jobs.recomputation import Recomputation
@@ -34,6 +35,7 @@ PAGE = 7
 """Rows that one chunk of an export reads: fewer than there are of most kinds."""
 
 
+@pytest.mark.long
 async def test_a_workspace_comes_back_as_it_was(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
@@ -132,6 +134,7 @@ def _renamed(path: str, ids: dict[str, str]) -> str:
     return f"{folder}/{ids.get(own, own)}.{rest}".removeprefix("/")
 
 
+@pytest.mark.long
 async def test_what_hangs_on_what_is_missing_is_left_out(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
@@ -144,6 +147,7 @@ async def test_what_hangs_on_what_is_missing_is_left_out(
     assert hanging & {kind for kind, rows in findings.rows.items() if rows} == set()
 
 
+@pytest.mark.long
 async def test_a_form_whose_surface_is_missing_gets_one(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:

@@ -17,6 +17,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
 def test_what_grows_without_end_fails_by_its_limit_and_takes_nothing_here(text: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF)
