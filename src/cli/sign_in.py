@@ -46,18 +46,18 @@ async def _link(database_url: str, email: str, name: str | None) -> str:
     from models.people.credentials.queries import session_user
     from models.people.users.commands import sync_profile
     from runtime.database import Database
-    from runtime.development_issuer import ISSUER
+    from runtime.identity_settings import DEVELOPMENT_ISSUER
 
     database = Database(database_url, pool_size=1, application="workspace-sign-in")
     try:
         async with database.transaction() as work:
             subject = email.lower()
-            known = await session_user(work, ISSUER, subject)
+            known = await session_user(work, DEVELOPMENT_ISSUER, subject)
             user_id = known[0].id if known else None
             if user_id is None:
                 user_id = await sync_profile(
                     work,
-                    issuer=ISSUER,
+                    issuer=DEVELOPMENT_ISSUER,
                     subject=subject,
                     email=email,
                     name=name,

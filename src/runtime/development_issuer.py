@@ -14,7 +14,8 @@ from typing import Any
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-ISSUER = "urn:workspace:development"
+from runtime.identity_settings import DEVELOPMENT_ISSUER
+
 AUDIENCE = "workspace"
 
 _LIFETIME_SECONDS = 30 * 24 * 3600
@@ -68,7 +69,7 @@ def ensure_issuer(directory: Path) -> DevelopmentIssuer:
     key = ECKey.import_key(json.loads(private.read_text("utf-8")))
     public = {**key.as_dict(private=False), "use": "sig", "alg": "ES256"}
     _write(published, json.dumps({"keys": [public]}))
-    return DevelopmentIssuer(ISSUER, AUDIENCE, published, key)
+    return DevelopmentIssuer(DEVELOPMENT_ISSUER, AUDIENCE, published, key)
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,6 +5,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
+DEVELOPMENT_ISSUER = "urn:workspace:development"
+"""The issuer that the platform brings along, for use before an identity provider is chosen."""
+
 
 class IdentitySettings(BaseSettings):
     public_url: str | None = None

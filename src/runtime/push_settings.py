@@ -2,12 +2,14 @@
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from runtime.push_keys import ApnsKey, FcmAccount, VapidKey
+if TYPE_CHECKING:
+    from runtime.push_keys import ApnsKey, FcmAccount, VapidKey
 
 
 class PushSettings(BaseSettings):
@@ -54,26 +56,34 @@ class PushSettings(BaseSettings):
         return self
 
     @property
-    def vapid(self) -> VapidKey | None:
+    def vapid(self) -> "VapidKey | None":
         """The key for Web Push that browsers subscribe with, if the operator has one."""
         return next(iter(self.vapid_keys), None)
 
     @cached_property
-    def vapid_keys(self) -> tuple[VapidKey, ...]:
+    def vapid_keys(self) -> "tuple[VapidKey, ...]":
         """That key, and older ones that browsers have subscribed with before."""
         if self.vapid_private_key is None or self.vapid_subject is None:
             return ()
+        from runtime.push_keys import VapidKey  # noqa: PLC0415  # costs nothing without pushes
+
         scalars = self.vapid_private_key.get_secret_value().split(",")
         return tuple(VapidKey.parse(scalar.strip(), self.vapid_subject) for scalar in scalars)
 
     @cached_property
-    def fcm(self) -> FcmAccount | None:
-        return None if self.fcm_credentials is None else FcmAccount.read(self.fcm_credentials)
+    def fcm(self) -> "FcmAccount | None":
+        if self.fcm_credentials is None:
+            return None
+        from runtime.push_keys import FcmAccount  # noqa: PLC0415  # as above
+
+        return FcmAccount.read(self.fcm_credentials)
 
     @cached_property
-    def apns(self) -> ApnsKey | None:
+    def apns(self) -> "ApnsKey | None":
         parts = (self.apns_key, self.apns_key_id, self.apns_team_id, self.apns_topic)
         path, key_id, team_id, topic = parts
         if path is None or key_id is None or team_id is None or topic is None:
             return None
+        from runtime.push_keys import ApnsKey  # noqa: PLC0415  # as above
+
         return ApnsKey.read(path, key_id, team_id, topic)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from sqlalchemy import CheckConstraint, DateTime, MetaData, Table
+from sqlalchemy import CheckConstraint, DateTime, ForeignKeyConstraint, Index, MetaData, Table, text
 from sqlmodel import SQLModel
 
 SQLModel.metadata.naming_convention = {
@@ -42,3 +42,16 @@ def table_of(model: type[SQLModel]) -> Table:
     table = model.__table__  # type: ignore[attr-defined]  # SQLModel sets it, its stubs do not say so
     assert isinstance(table, Table)
     return table
+
+
+def same_workspace(column: str, target: str, ondelete: str | None = None) -> ForeignKeyConstraint:
+    """The constraint that a column names a row of its workspace; `target` is `table.column`."""
+    table = target.partition(".")[0]
+    return ForeignKeyConstraint(
+        ["workspace_id", column], [f"{table}.workspace_id", target], ondelete=ondelete
+    )
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index of the rows alone for which a condition holds."""
+    return Index(name, *columns, unique=unique, postgresql_where=text(where))

@@ -26,8 +26,8 @@ from models.people.release_notices.commands import publish_release
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import PublishRelease
 from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.rules import STATS, DataSourceRunStatus, RunTrigger
-from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
 from models.sources.data_source_runs.tables import data_source_run
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
@@ -309,7 +309,7 @@ async def _ended_run(
 ) -> str:
     """A run that has ended without a row."""
     run_id, database_id = uuid.uuid4(), made.ids["databaseId"]
-    counted = dict.fromkeys(STATS, 0)
+    counted = RunStats().model_dump(by_alias=True)
     result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}
     async with made.space.database.transaction() as work:
         row: dict[str, Any] = {

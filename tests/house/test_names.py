@@ -24,7 +24,7 @@ LONGEST_LIFE = 5
 
 REMAINING = {
     "activities": 5,
-    "models/data": 3,
+    "models/data": 2,
     "models/people": 3,
     "models/workspace": 1,
     "workflows": 2,

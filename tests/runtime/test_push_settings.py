@@ -1,6 +1,8 @@
 """Keys of pushes: read at the start of a process, refused with the name of the variable."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,9 @@ def test_mistakes_name_the_variable(
     with pytest.raises(SettingsError, match=named) as refused:
         settings(monkeypatch, **given)
     assert SCALAR[:-2] not in str(refused.value)
+
+
+@pytest.mark.parametrize("module", ["cli.main", "cli.worker_process"])
+def test_a_process_without_pushes_starts_without_their_library(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('joserfc' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

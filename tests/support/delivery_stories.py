@@ -16,8 +16,8 @@ from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.tables import Notification, notification
 from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
-from runtime.development_issuer import ISSUER
 from runtime.families import Family
+from runtime.identity_settings import DEVELOPMENT_ISSUER
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
@@ -27,7 +27,12 @@ async def member(engine: Engine, kind: str = "fine", role: Role = Role.EDITOR) -
     email = f"{kind}-{uuid4().hex}@example.test"
     async with engine.database.transaction() as work:
         user_id = await sync_profile(
-            work, issuer=ISSUER, subject=email, email=email, name="Test", platform_admin=None
+            work,
+            issuer=DEVELOPMENT_ISSUER,
+            subject=email,
+            email=email,
+            name="Test",
+            platform_admin=None,
         )
         await add_member(work, engine.actor.workspace_id, user_id, role)
     return user_id

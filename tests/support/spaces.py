@@ -15,7 +15,8 @@ from models.people.workspaces.shapes import CreateWorkspace
 from models.people.workspaces.tables import workspace_member
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.development_issuer import ISSUER, DevelopmentIssuer
+from runtime.development_issuer import DevelopmentIssuer
+from runtime.identity_settings import DEVELOPMENT_ISSUER
 
 MASTER_SECRET = "a master secret that only tests use and that is long enough"
 
@@ -107,5 +108,10 @@ async def make_space(database: Database, keys: KeyRing) -> Space:
 
 async def _person(work: UnitOfWork, email: str) -> UUID:
     return await sync_profile(
-        work, issuer=ISSUER, subject=email, email=email, name="Test", platform_admin=None
+        work,
+        issuer=DEVELOPMENT_ISSUER,
+        subject=email,
+        email=email,
+        name="Test",
+        platform_admin=None,
     )

@@ -11,7 +11,7 @@ from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
 from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
-from runtime.development_issuer import ISSUER
+from runtime.identity_settings import DEVELOPMENT_ISSUER
 from tests.support.engine import Engine, Json, by_node, graph, node
 
 
@@ -20,7 +20,12 @@ async def member(engine: Engine, role: Role = Role.EDITOR) -> Actor:
     email = f"{role}-{uuid4().hex}@example.test"
     async with engine.database.transaction() as work:
         user_id = await sync_profile(
-            work, issuer=ISSUER, subject=email, email=email, name="Test", platform_admin=None
+            work,
+            issuer=DEVELOPMENT_ISSUER,
+            subject=email,
+            email=email,
+            name="Test",
+            platform_admin=None,
         )
         await add_member(work, engine.actor.workspace_id, user_id, role)
     principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)

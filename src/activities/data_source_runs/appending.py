@@ -7,7 +7,6 @@ from activities.data_source_runs.progress import reporting
 from activities.sources.reading import Reading
 from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
-from models.data.records.commands.copying import copying_records
 from models.data.records.rules.write.options import may_grow
 from models.sources.data_source_runs.commands import appending
 from models.sources.data_source_runs.commands.staging import ReadBatch
@@ -21,8 +20,6 @@ from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
 Report = Callable[..., Awaitable[None]]
-_BATCH = 1_000
-"""Rows of a message: they are copied while the next ones are converted."""
 
 
 def refuse_empty(read: int) -> None:
@@ -56,18 +53,16 @@ async def append_rows(
         async def reported(rows: int) -> None:
             await report(stage=Stage.STAGE.value, read=rows)
 
-        async with reporting(lambda: counts["rows"], reported), copying_records(work) as copy:
+        async def append(batch: ReadBatch) -> None:
+            nonlocal total
+            await appending.append_batch(work, target, batch, total.read)
+            total = total.with_counts_of(batch)
+            counts["rows"] = total.read
 
-            async def append(batch: ReadBatch) -> None:
-                nonlocal total
-                await copy(batch.lines)
-                total = total.with_counts_of(batch)
-                counts["rows"] = total.read
-
-            form = replace(request, fields=fields, lines=target.lines, batch=_BATCH)
+        async with reporting(lambda: counts["rows"], reported):
+            form = replace(request, fields=fields, lines=target.lines)
             await table.fill(form, append)
         refuse_empty(total.read)
-        await report(stage=Stage.APPLY.value, read=total.read)
         told = {"read": total.read, "skipped": total.skipped, "lost": total.lost, **head}
         inserted = total.read - total.skipped
         stats = await appending.finish_append(work, run, target, inserted, **told)

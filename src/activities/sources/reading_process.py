@@ -36,7 +36,7 @@ from models.sources.tabular.rules.row_conversion import (
 DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 """The first byte of a message of this process."""
 BATCH = 5_000
-"""Rows that are staged in one transaction."""
+"""Rows of a message, which are written together while the next ones are converted."""
 _BLOCK = 500
 """Rows that are converted together."""
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -76,8 +76,6 @@ class Fill:
     fields: Sequence[FieldSpec]
     lines: Lines
     skip: int = 0
-    batch: int = BATCH
-    """Rows of one message at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +193,14 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
     for block in skipped:
         if conversion.grows:
             conversion.convert_rows(block)
-    batch, position = _Batch(request.batch), request.skip
+    batch, position = _Batch(), request.skip
     for block in _blocks(rows):
         for made in conversion.convert_rows(block):
             batch.add(made, b"" if made.skipped else request.lines.line(position, made))
             position += 1
             if batch.is_full:
                 yield batch.message()
-                batch = _Batch(request.batch)
+                batch = _Batch()
     if batch.read:
         yield batch.message()
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
@@ -218,8 +216,7 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 class _Batch:
     """The lines of one message: of how many rows, how many made none, how many cells were lost."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self.read = self._skipped = self._lost = self._size = 0
         self._lines: list[bytes] = []
 
@@ -232,7 +229,7 @@ class _Batch:
 
     @property
     def is_full(self) -> bool:
-        return self.read == self._most or self._size >= _BATCH_BYTES
+        return self.read == BATCH or self._size >= _BATCH_BYTES
 
     def message(self) -> bytes:
         counts = to_json([self.read, self._skipped, self._lost])

@@ -11,8 +11,10 @@ from starlette.responses import Response
 from api.console import words
 from api.console.files import address
 from api.console.shell import Shell
+from api.console.workspace.entered import BLANK, Entered
 from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.request import ApiRequest
+from runtime.errors import PlatformError
 
 _HERE = Path(__file__).parent
 
@@ -43,15 +45,29 @@ def is_htmx(request: ApiRequest) -> bool:
     return request.headers.get("hx-request") == "true"
 
 
-def page(request: ApiRequest, template: str, shell: Shell, **context: object) -> Response:
-    """A page, or the part of it that the request is to replace."""
-    found = _TEMPLATES.get_template(template)
-    values = {"shell": shell, "path": request.url.path, **context}
-    if is_partial(request) and "live" in found.blocks:
-        content = "".join(found.blocks["live"](found.new_context(values)))
+def page(
+    request: ApiRequest,
+    template: str,
+    shell: Shell,
+    *,
+    entered: Entered = BLANK,
+    refusal: PlatformError | None = None,
+    **context: object,
+) -> Response:
+    """A page, or the part of it that the request is to replace.
+
+    With a refusal, of its own or of the form in `entered`, it has the status of that.
+    """
+    source = _TEMPLATES.get_template(template)
+    shown = {"shell": shell, "path": request.url.path, "entered": entered, "refusal": refusal}
+    values = {**shown, **context}
+    refusal = refusal or entered.refusal
+    if is_partial(request) and "live" in source.blocks:
+        content = "".join(source.blocks["live"](source.new_context(values)))
     else:
-        content = found.render(values)
-    return Response(content, headers=PAGE_HEADERS, media_type="text/html")
+        content = source.render(values)
+    status = 200 if refusal is None else refusal.status
+    return Response(content, status, headers=PAGE_HEADERS, media_type="text/html")
 
 
 def bare(template: str, status: int = 200, **context: object) -> Response:

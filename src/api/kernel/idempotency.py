@@ -92,11 +92,6 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
     return response if kept is given else _replayed(request, kept)
 
 
-def _asks_again(request: ApiRequest, response: Response) -> bool:
-    """True for a page that shows what is wrong with its form, which is then sent once more."""
-    return request.sent_form is not None and response.status_code >= 400
-
-
 def _replayed(request: ApiRequest, reply: Reply) -> Response:
     request.replayed = True
     if reply.status >= 400:

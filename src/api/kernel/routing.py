@@ -81,9 +81,16 @@ class Options(TypedDict, total=False):
 class Router:
     """The operations of one noun, in the order in which paths are tried."""
 
-    def __init__(self, *, tags: Sequence[str], refuse: Refuse = refuse_as_json) -> None:
+    def __init__(
+        self,
+        *,
+        tags: Sequence[str],
+        refuse: Refuse = refuse_as_json,
+        documented: bool = True,
+    ) -> None:
         self.tags = tuple(tags)
         self._refuse = refuse
+        self._documented = documented
         self.routes: list[Route] = []
 
     def get(self, path: str, **options: Unpack[Options]) -> Callable[[E], E]:
@@ -140,8 +147,9 @@ class Router:
             method=method,
             refuse=self._refuse,
         )
+        is_documented = documented and self._documented
         route = Route(
-            path, operation, self.tags, tuple(errors), media_type, tuple(statuses), documented
+            path, operation, self.tags, tuple(errors), media_type, tuple(statuses), is_documented
         )
         self.routes.append(route)
 

@@ -1,15 +1,13 @@
 """Calls about incidents, and what a person is shown of the answers."""
 
 import asyncio
-import sys
-import webbrowser
 from collections.abc import Mapping
 from urllib.parse import quote, urljoin
 
 from cli.api_client import ApiClient, Json
 from cli.client.platform import Place, connected
 from cli.client.tables import clock, plain, print_rows
-from cli.client.wire import list_of, print_json
+from cli.client.wire import list_of, print_json, show_page
 from cli.console import say, terminal
 
 _COLUMNS = ("ID", "STATE", "AUTOMATION", "RUNS", "OPENED", "LAST", "MESSAGE")
@@ -117,12 +115,7 @@ async def open_incident(place: Place, incident_id: str, *, as_json: bool) -> Non
         found = await client.call("GET", _path(client, incident_id))
         path = client.workspace.removeprefix("/v1")
         page = urljoin(f"{client.base_url}/", f"{path}/incidents/{found['id']}")
-    if as_json:
-        print_json({"pageUrl": page})
-        return
-    say(terminal(), page)
-    if sys.stdout.isatty():
-        webbrowser.open(page)
+    show_page(page, as_json=as_json)
 
 
 def _path(client: ApiClient, incident_id: str) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, run_command
+from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run_command
 
 incidents = typer.Typer(
     name="incidents",
@@ -148,11 +148,7 @@ def retry(
     """Retry its runs that no retry has made good, and print the id of the operation that does."""
     from cli.client.incident_calls import retry_incident
 
-    if begin not in ("start", "failed"):
-        raise typer.BadParameter("--from takes start or failed.")
-    if version not in ("own", "published"):
-        raise typer.BadParameter("--version takes own or published.")
-    body = {"from": begin, "version": "original" if version == "own" else version}
+    body = retry_body(begin, version)
     run_command(retry_incident((profile, state_dir), incident, body, as_json=json))
 
 

@@ -53,6 +53,15 @@ async def connected(place: Place) -> "ApiClient":
     return await api_client(Path(".state"), profile.url, profile.api_key)
 
 
+def retry_body(begin: str, version: str) -> dict[str, str]:
+    """The body of a retry by its options. Raises BadParameter."""
+    if begin not in ("start", "failed"):
+        raise typer.BadParameter("--from takes start or failed.")
+    if version not in ("own", "published"):
+        raise typer.BadParameter("--version takes own or published.")
+    return {"from": begin, "version": "original" if version == "own" else version}
+
+
 def run_command(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run a command; exits with 3 and a line for a refusal, and with 130 after Ctrl-C."""
     try:

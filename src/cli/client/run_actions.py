@@ -1,13 +1,11 @@
 """Actions on one run: run it again, cancel it, compare it, open its page."""
 
-import sys
-import webbrowser
 from collections.abc import Iterator, Mapping
 
 from cli.api_client import Json
 from cli.client.platform import Place, connected
 from cli.client.tables import plain
-from cli.client.wire import overview_of, page_of, path_of, print_json
+from cli.client.wire import overview_of, page_of, path_of, print_json, show_page
 from cli.console import aside, say, terminal
 
 
@@ -39,12 +37,7 @@ async def open_run(place: Place, run_id: str, *, as_json: bool) -> None:
     """Print the address of the page of a run, and open it for a person. Raises StartError."""
     async with await connected(place) as client:
         page = page_of(client, (await overview_of(client, run_id))["run"])
-    if as_json:
-        print_json({"pageUrl": page})
-        return
-    say(terminal(), page)
-    if sys.stdout.isatty():
-        webbrowser.open(page)
+    show_page(page, as_json=as_json)
 
 
 async def compare_runs(

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, run_command
+from cli.client.platform import JSON, LIMIT, PROFILE, STATE_DIR, retry_body, run_command
 
 runs = typer.Typer(
     name="runs",
@@ -98,11 +98,7 @@ def retry(
     """Run an ended run again, and print the id of the new one."""
     from cli.client.run_actions import retry_run
 
-    if begin not in ("start", "failed"):
-        raise typer.BadParameter("--from takes start or failed.")
-    if version not in ("own", "published"):
-        raise typer.BadParameter("--version takes own or published.")
-    body = {"from": begin, "version": "original" if version == "own" else version}
+    body = retry_body(begin, version)
     run_command(retry_run((profile, state_dir), run, body, as_json=json))
 
 

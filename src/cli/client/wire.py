@@ -1,12 +1,15 @@
 """Calls that the commands for a terminal share, and answers printed as JSON."""
 
 import json
+import sys
+import webbrowser
 from collections.abc import Mapping
 from urllib.parse import quote, urljoin
 
 import typer
 
 from cli.api_client import ApiClient, Json
+from cli.console import say, terminal
 
 PAGE = 100
 """Rows of a list that one request asks for at most."""
@@ -15,6 +18,16 @@ PAGE = 100
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print an answer of the API for another program."""
     typer.echo(json.dumps(value, indent=indent))
+
+
+def show_page(page: str, *, as_json: bool) -> None:
+    """Print the address of a page, and open it where this is a terminal."""
+    if as_json:
+        print_json({"pageUrl": page})
+        return
+    say(terminal(), page)
+    if sys.stdout.isatty():
+        webbrowser.open(page)
 
 
 async def list_of(

@@ -2,28 +2,21 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
+from models.core.problems import refused_for
 from runtime.callable_urls import url_problem
-
-
-def callable_url(text: str) -> str:
-    """A URL that can be called, as far as it tells.
-
-    One that a client saves names no private address; what a name stands for is judged when it is
-    called.
-    """
-    problem = url_problem(text)
-    if problem is not None:
-        raise ValueError(problem)
-    return text
-
 
 CallableUrl = Annotated[
     str,
     Field(min_length=1, max_length=8_192, pattern=r"^https?://[^\s]+$"),
-    AfterValidator(callable_url),
+    refused_for(url_problem),
 ]
+"""A URL that can be called, as far as it tells.
+
+One that a client saves names no private address; what a name stands for is judged when it is
+called.
+"""
 
 
 def as_texts(value: object) -> object:

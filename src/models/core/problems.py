@@ -1,9 +1,9 @@
 """Turning the problems of an input, each at its path, into one `ValidationError`."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 from pydantic import ValidationError as ShapeError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -12,7 +12,21 @@ from typing_extensions import TypeAliasType
 from models.core.nearest import known as nearest
 from runtime.errors import Detail, ValidationError
 
+V = TypeVar("V")
+
 MAX_PROBLEMS = 20
+
+
+def refused_for(problem_of: Callable[[V], str | None]) -> AfterValidator:
+    """Refuse a value with the problem that is found with it."""
+
+    def checked(value: V) -> V:
+        problem = problem_of(value)
+        if problem is not None:
+            raise ValueError(problem)
+        return value
+
+    return AfterValidator(checked)
 
 
 def refuse(problems: Sequence[Detail]) -> None:

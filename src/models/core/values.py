@@ -5,9 +5,10 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
@@ -23,6 +24,13 @@ _MOMENT = re.compile(
 
 class InvalidValueError(Exception):
     """A value that cannot be taken; the message continues a sentence that begins with where."""
+
+
+def children(value: object) -> Collection[Any]:
+    """The values directly inside a JSON value."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def text(value: object, *, longest: int = MAX_TEXT) -> str:

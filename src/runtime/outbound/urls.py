@@ -52,13 +52,3 @@ def is_https_upgrade(url: httpx2.URL, target: httpx2.URL) -> bool:
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int]:
     return url.scheme, url.host, url.port or (443 if url.scheme == "https" else 80)
-
-
-def redacted_url(text: str) -> str:
-    """The URL without credentials, query values and fragment: what may stand in a log."""
-    try:
-        url = httpx2.URL(text)
-    except httpx2.InvalidURL:
-        return "(unreadable URL)"
-    names = dict.fromkeys(url.params, "***")
-    return str(url.copy_with(userinfo=b"", fragment=None, query=None).copy_merge_params(names))

@@ -6,10 +6,11 @@ from uuid import uuid4
 import pytest
 
 from models.core.access.rules import Role, Scope
-from models.data.database_templates.rules.catalogue import TEMPLATES
-from models.data.database_templates.rules.description import Template
+from models.data.database_templates.files import Template, templates
 from tests.support.client import Client
 from tests.support.spaces import Space
+
+SHIPPED = templates()
 
 
 async def listed(client: Client, space: Space) -> Any:
@@ -20,7 +21,7 @@ async def listed(client: Client, space: Space) -> Any:
 
 async def test_the_list_says_what_each_template_holds(client: Client, space: Space) -> None:
     templates = await listed(client, space)
-    assert [one["key"] for one in templates] == [template.key for template in TEMPLATES]
+    assert [one["key"] for one in templates] == [template.key for template in SHIPPED]
     assert len({one["id"] for one in templates}) == len(templates) >= 8
     tasks = templates[0]
     assert tasks.keys() == {
@@ -33,13 +34,13 @@ async def test_the_list_says_what_each_template_holds(client: Client, space: Spa
 
 
 async def test_the_ids_are_the_same_for_ever() -> None:
-    assert (TEMPLATES[0].key, str(TEMPLATES[0].id)) == (
+    assert (SHIPPED[0].key, str(SHIPPED[0].id)) == (
         "tasks",
         "28db3a3a-ea94-54bf-84b8-6378685616a1",
     )
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.key)
+@pytest.mark.parametrize("template", SHIPPED, ids=lambda template: template.key)
 async def test_every_template_makes_what_it_describes(
     client: Client, space: Space, template: Template
 ) -> None:

@@ -19,7 +19,7 @@ from models.messages.notifications.tables import notification
 from models.messages.webhook_signing.commands import show_signing_secret, signing_secret
 from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
-from runtime.development_issuer import ISSUER
+from runtime.identity_settings import DEVELOPMENT_ISSUER
 from tests.support.actions import make
 from tests.support.endpoint import Endpoint, Serve, after, never, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
@@ -38,7 +38,12 @@ async def person(engine: Engine, role: Role | None = None) -> Id:
     email = f"{uuid4().hex}@example.test"
     async with engine.database.transaction() as work:
         user_id = await sync_profile(
-            work, issuer=ISSUER, subject=email, email=email, name="P", platform_admin=None
+            work,
+            issuer=DEVELOPMENT_ISSUER,
+            subject=email,
+            email=email,
+            name="P",
+            platform_admin=None,
         )
         if role is not None:
             await add_member(work, engine.actor.workspace_id, user_id, role)

@@ -1,12 +1,12 @@
-"""Nodes that decide or compute: condition, switch, transform, join, stop."""
+"""Nodes that decide or compute: condition, switch, transform, join, stop, respond."""
 
 from collections.abc import Mapping
 
 from activities.automation_runs.nodes.invocation import Computation, NodeResult
-from activities.automation_runs.nodes.respond import respond
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import (
     ConditionConfig,
+    RespondConfig,
     StopConfig,
     SwitchConfig,
     TransformConfig,
@@ -51,26 +51,29 @@ def switch_result(key: str | None) -> NodeResult:
     return NodeResult({"case": key}, outcome, key)
 
 
-def transform(parameters: JsonObject, context: BindingContext) -> NodeResult:
+def transform(parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """The `output` map with its bindings resolved."""
-    del context
     return NodeResult(TransformConfig.model_validate(parameters).output)
 
 
-def join(parameters: JsonObject, context: BindingContext) -> NodeResult:
+def join(_parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """Nothing to do: the planner has waited for the branches."""
-    del parameters, context
     return NodeResult({})
 
 
-def stop(parameters: JsonObject, context: BindingContext) -> NodeResult:
+def stop(parameters: JsonObject, _context: BindingContext) -> NodeResult:
     """The value the run ends with; the outcome says how it ends."""
-    del context
     config = StopConfig.model_validate(parameters)
     output = {**(config.output or {}), "result": config.result}
     if config.message is not None:
         output["message"] = config.message
     return NodeResult(output, outcome=config.result)
+
+
+def respond(parameters: JsonObject, _context: BindingContext) -> NodeResult:
+    """`{status, headers, body}`, kept as the node's output; the waiting webhook call finds it."""
+    config = RespondConfig.model_validate(parameters)
+    return NodeResult({"status": config.status, "headers": config.headers, "body": config.body})
 
 
 COMPUTATIONS: Mapping[str, Computation] = {

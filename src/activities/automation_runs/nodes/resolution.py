@@ -7,10 +7,9 @@ from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import condition_result, switch_result
-from activities.automation_runs.nodes.wait_mocks import WAITED, waited_result
 from activities.automation_runs.runs import OpenRun
 from models.automation.automation_runs.errors import NodeError
-from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.automation.automations.rules.language.secret_marks import SENDERS
 from models.core.base import JsonObject
@@ -31,6 +30,7 @@ SIMULATED = frozenset(
     }
 )
 """Kinds with side effects, which a simulated test run replaces (decisions D3)."""
+_WAITED = (NodeKind.APPROVAL, NodeKind.WAIT_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
         return condition_result(bool(output.get("result")))
     if node.kind == NodeKind.SWITCH:
         return switch_result(_case(output))
-    if node.kind in WAITED:
-        return waited_result(node.kind, output)
+    if node.kind in _WAITED:
+        return _waited_result(node.kind, output)
     return NodeResult(output)
 
 
@@ -79,3 +79,18 @@ def _case(mock: JsonObject) -> str | None:
     if isinstance(key, str | None):
         return key
     raise NodeError("validation_error", "The mock's case must be the key of a case.")
+
+
+def _waited_result(kind: str, output: JsonObject) -> NodeResult:
+    """The outcome that the mock of a waiting node stands for.
+
+    `{timeout: true}` is the end of the time; an approval is approved unless its `decision` says
+    otherwise.
+    """
+    decision = output.get("decision")
+    if output.get("timeout") is True or decision == EdgeOutcome.TIMEOUT:
+        return NodeResult(output, EdgeOutcome.TIMEOUT)
+    if kind == NodeKind.WAIT_EVENT:
+        return NodeResult(output)
+    rejected = decision == EdgeOutcome.REJECTED
+    return NodeResult(output, EdgeOutcome.REJECTED if rejected else EdgeOutcome.APPROVED)

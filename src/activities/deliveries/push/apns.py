@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from typing_extensions import override
@@ -20,7 +20,9 @@ from models.messages.deliveries.rules import Answer
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.push_keys import ApnsKey
+
+if TYPE_CHECKING:
+    from runtime.push_keys import ApnsKey
 
 SECONDS = 30
 RENEWED_AFTER = 40 * 60
@@ -36,7 +38,7 @@ _STALE = "ExpiredProviderToken"
 class Apns(Pusher):
     """Pushes to the devices that have one app; `outbound` speaks HTTP/2 and keeps connections."""
 
-    def __init__(self, outbound: OutboundClient, key: ApnsKey, url: str) -> None:
+    def __init__(self, outbound: OutboundClient, key: "ApnsKey", url: str) -> None:
         self._outbound = outbound
         self._key = key
         self._url = url

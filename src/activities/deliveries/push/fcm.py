@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from typing_extensions import override
@@ -21,7 +21,9 @@ from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import InvalidBodyError
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.push_keys import FcmAccount
+
+if TYPE_CHECKING:
+    from runtime.push_keys import FcmAccount
 
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -46,7 +48,7 @@ class NoTokenError(Exception):
 class Fcm(Pusher):
     """Pushes to the devices of one Firebase project."""
 
-    def __init__(self, outbound: OutboundClient, account: FcmAccount, url: str) -> None:
+    def __init__(self, outbound: OutboundClient, account: "FcmAccount", url: str) -> None:
         self._outbound = outbound
         self._account = account
         self._url = f"{url}/v1/projects/{quote(account.project, safe='')}/messages:send"

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import http_ece
@@ -24,7 +24,9 @@ from runtime import base64url
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.push_keys import VapidKey
+
+if TYPE_CHECKING:
+    from runtime.push_keys import VapidKey
 
 SECONDS = 30
 TOKEN_SECONDS = 12 * 3_600
@@ -68,7 +70,7 @@ class WebPush(Pusher):
     serve browsers that have not subscribed anew.
     """
 
-    def __init__(self, outbound: OutboundClient, *keys: VapidKey) -> None:
+    def __init__(self, outbound: OutboundClient, *keys: "VapidKey") -> None:
         self._outbound = outbound
         self._keys = keys
 
@@ -92,7 +94,7 @@ class WebPush(Pusher):
                 return refused(status, "push_service")
 
     async def _send(
-        self, push: Push, subscription: Subscription, key: VapidKey
+        self, push: Push, subscription: Subscription, key: "VapidKey"
     ) -> OutboundResponse:
         return await self._outbound.send(
             OutboundRequest(
@@ -106,7 +108,7 @@ class WebPush(Pusher):
         )
 
 
-def _headers(push: Push, endpoint: str, key: VapidKey) -> Mapping[str, str]:
+def _headers(push: Push, endpoint: str, key: "VapidKey") -> Mapping[str, str]:
     url = urlsplit(endpoint)
     expires = int(utc_now().timestamp()) + TOKEN_SECONDS
     token = key.token(f"{url.scheme}://{url.netloc}", expires)

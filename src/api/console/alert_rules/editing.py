@@ -15,13 +15,13 @@ from api.console.alert_rules.rule_forms import (
 from api.console.forms import paged
 from api.console.integrations.connection_names import connection_names
 from api.console.people import member_names
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.automation.alert_rules import CREATE, TEST, WRITE
 from models.automation.alert_rules import commands, queries
 from models.automation.alert_rules.conditions import AlertKind
@@ -34,14 +34,12 @@ from models.core.access.rules import Scope
 from models.core.base import Id
 from runtime.errors import ConflictError, PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _EDIT = Access(scopes=[Scope.AUTOMATIONS_WRITE], resource="alert_rule")
 
 
-@router.get(
-    f"{ALERT_RULES}/new", access=paged(Access(scopes=[Scope.AUTOMATIONS_WRITE])), documented=False
-)
+@router.get(f"{ALERT_RULES}/new", access=paged(Access(scopes=[Scope.AUTOMATIONS_WRITE])))
 async def get_new_alert_rule(request: ApiRequest, kind: AlertKind | None = None) -> Response:
     """Choose what a new rule watches, and then its numbers."""
     if kind is None:
@@ -49,7 +47,7 @@ async def get_new_alert_rule(request: ApiRequest, kind: AlertKind | None = None)
     return await _form(request, kind, BLANK)
 
 
-@router.post(ALERT_RULES, access=paged(CREATE), errors=[ConflictError], documented=False)
+@router.post(ALERT_RULES, access=paged(CREATE), errors=[ConflictError])
 async def create_alert_rule_by_form(request: ApiRequest, body: Fields) -> Response:
     """Make an alert rule, and lead to it."""
     kind = _kind(body)
@@ -64,14 +62,14 @@ async def create_alert_rule_by_form(request: ApiRequest, body: Fields) -> Respon
     return see_other(_path(request, outcome.id))
 
 
-@router.get(f"{ALERT_RULE}/edit", access=paged(_EDIT), documented=False)
+@router.get(f"{ALERT_RULE}/edit", access=paged(_EDIT))
 async def get_alert_rule_form(request: ApiRequest) -> Response:
     """Look at an alert rule to change it."""
     rule = await _rule(request)
     return await _form(request, rule.kind, BLANK, rule)
 
 
-@router.post(f"{ALERT_RULE}/edit", access=paged(WRITE), documented=False)
+@router.post(f"{ALERT_RULE}/edit", access=paged(WRITE))
 async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     """Change an alert rule."""
     rule = await _rule(request)
@@ -85,28 +83,28 @@ async def edit_alert_rule(request: ApiRequest, body: Fields) -> Response:
     return see_other(_path(request, rule.id))
 
 
-@router.post(f"{ALERT_RULE}/enable", access=paged(WRITE), documented=False)
+@router.post(f"{ALERT_RULE}/enable", access=paged(WRITE))
 async def enable_alert_rule(request: ApiRequest) -> Response:
     """Have an alert rule be looked at again."""
     await _update(request, {"enabled": True})
     return see_other(_path(request, _id(request)))
 
 
-@router.post(f"{ALERT_RULE}/disable", access=paged(WRITE), documented=False)
+@router.post(f"{ALERT_RULE}/disable", access=paged(WRITE))
 async def disable_alert_rule(request: ApiRequest) -> Response:
     """Leave an alert rule alone; if it fires, that is over."""
     await _update(request, {"enabled": False})
     return see_other(_path(request, _id(request)))
 
 
-@router.post(f"{ALERT_RULE}/delete", access=paged(WRITE), documented=False)
+@router.post(f"{ALERT_RULE}/delete", access=paged(WRITE))
 async def delete_alert_rule_by_form(request: ApiRequest) -> Response:
     """Delete an alert rule with its firings."""
     await commands.delete_rule(request.work, request.actor, _id(request))
     return see_other(_path(request))
 
 
-@router.post(f"{ALERT_RULE}/test", access=paged(TEST), errors=[ConflictError], documented=False)
+@router.post(f"{ALERT_RULE}/test", access=paged(TEST), errors=[ConflictError])
 async def try_alert_rule(request: ApiRequest) -> Response:
     """Look at what an alert rule sees now; nobody is told."""
     rule_id = _id(request)
@@ -137,7 +135,7 @@ async def _form(
         stored = [] if rule is None else [Id(rule.condition["connectionId"])]
         connections = await connection_names(request, stored)
     values = values_of(Fields.model_validate(entered.texts), kind, rule)
-    answer = page(
+    return page(
         request,
         "alert_rule_form.html",
         shell,
@@ -155,9 +153,6 @@ async def _form(
         place=_path(request, *place),
         call=curl(shell.base, method, api, json.dumps(values)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _kind(body: Fields) -> AlertKind:

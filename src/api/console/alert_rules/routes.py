@@ -4,17 +4,17 @@ from starlette.responses import Response
 
 from api.console.forms import paged
 from api.console.people import member_names
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from api.routers.automation.alert_rules import LIST, READ
 from models.automation.alert_rules import queries
 from models.automation.alert_rules.shapes import AlertTest
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 ALERT_RULES = "/workspaces/{workspaceId}/alert-rules"
 ALERT_RULE = f"{ALERT_RULES}/{{alertRuleId}}"
@@ -22,7 +22,7 @@ _PAGE = 50
 _NEW = '{"label": "Payments fail", "condition": {"kind": "failures", "runs": 10, "minutes": 15}}'
 
 
-@router.get(ALERT_RULES, access=paged(LIST), documented=False)
+@router.get(ALERT_RULES, access=paged(LIST))
 async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the alert rules of a workspace."""
     turn = request.page("console alert rules", _PAGE, cursor)
@@ -36,7 +36,7 @@ async def get_alert_rules(request: ApiRequest, cursor: Cursor = None) -> Respons
     return page(request, "alert_rules.html", shell, listed=listed, cursor=cursor, calls=calls)
 
 
-@router.get(ALERT_RULE, access=paged(READ), documented=False)
+@router.get(ALERT_RULE, access=paged(READ))
 async def get_alert_rule(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look at an alert rule, and when it fired."""
     return await rule_page(request, cursor)
@@ -61,7 +61,7 @@ async def rule_page(
         "Delete it": curl(shell.base, "DELETE", api),
     }
     tried, refusal = (None, outcome) if isinstance(outcome, PlatformError) else (outcome, None)
-    answer = page(
+    return page(
         request,
         "alert_rule.html",
         shell,
@@ -74,9 +74,6 @@ async def rule_page(
         refusal=refusal,
         calls=calls,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _api(request: ApiRequest) -> str:

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import path_of
 from api.console.forms import Form, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, plain
 from api.console.workspace.entered import BLANK, Entered, attempt, read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import READ, WRITE
 from api.routers.automation.canaries import CANARY
 from models.automation.automation_runs import canary_releases
@@ -20,7 +21,7 @@ from models.automation.automations import queries
 from models.core.base import JsonObject
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _CANARY = CANARY.removeprefix("/v1")
 _CHANGE = replace(paged(WRITE), joins=True)
@@ -36,13 +37,13 @@ class Start(Form):
     draft_version_id: str | None = None
 
 
-@router.get(_CANARY, access=paged(READ), documented=False)
+@router.get(_CANARY, access=paged(READ))
 async def get_canary_page(request: ApiRequest) -> Response:
     """Look at the canary of an automation, or at what a canary can be."""
     return await _page(request, BLANK)
 
 
-@router.post(_CANARY, access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(_CANARY, access=_CHANGE, errors=[ConflictError])
 async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     """Publish a version, and let a share of runs try it."""
 
@@ -62,7 +63,7 @@ async def start_canary_by_form(request: ApiRequest, body: Start) -> Response:
     return see_other(_path(request))
 
 
-@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_CANARY}/promote", access=_CHANGE, errors=[ConflictError])
 async def promote_canary_by_form(request: ApiRequest) -> Response:
     """Let every run take the candidate."""
     automation_id = request.ids["automationId"]
@@ -70,7 +71,7 @@ async def promote_canary_by_form(request: ApiRequest) -> Response:
     return see_other(_path(request).removesuffix("/canary"))
 
 
-@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_CANARY}/stop", access=_CHANGE, errors=[ConflictError])
 async def stop_canary_by_form(request: ApiRequest) -> Response:
     """Publish the version from before again."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
@@ -85,7 +86,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     versions = (await queries.list_versions(work, actor, automation_id, offered)).versions
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
-    answer = page(
+    return page(
         request,
         "canary.html",
         shell,
@@ -102,9 +103,6 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             "Stop it": curl(shell.base, "POST", f"{call}/stop", "{}"),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _percent(text: str) -> float:
@@ -115,5 +113,4 @@ def _percent(text: str) -> float:
 
 
 def _path(request: ApiRequest) -> str:
-    place = f"/workspaces/{request.workspace_id}/automations"
-    return f"{place}/{request.ids['automationId']}/canary"
+    return f"{path_of(request)}/canary"

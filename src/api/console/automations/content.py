@@ -33,6 +33,17 @@ _ENDED = 20
 """Ended runs that the success rate of the list is of."""
 
 
+def path_of(request: ApiRequest) -> str:
+    """The path of the page of the automation that is asked for."""
+    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
+
+
+async def automation_of(request: ApiRequest) -> AutomationDetail:
+    """The automation that is asked for. Raises NotFoundError."""
+    keys, automation_id = request.services.keys, request.ids["automationId"]
+    return await queries.detail(request.work, request.actor, keys, automation_id)
+
+
 @dataclass(frozen=True, slots=True)
 class AutomationRow:
     """An automation in the list, with its last run and how its last runs ended."""

@@ -6,19 +6,19 @@ from starlette.responses import Response
 
 from api.console.automations.examples import EXAMPLES, ExampleName
 from api.console.forms import Form, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, attempt, read_as
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.automation.automations import AUTOMATIONS
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import AutomationDetail, CreateAutomation
 from models.core.access.rules import Level, Scope
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ALL = AUTOMATIONS.removeprefix("/v1")
 _SHOW = paged(Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT))
@@ -32,13 +32,13 @@ class NewAutomation(Form):
     example: ExampleName = ExampleName.HELLO
 
 
-@router.get(f"{_ALL}/new", access=_SHOW, documented=False)
+@router.get(f"{_ALL}/new", access=_SHOW)
 async def get_new_automation(request: ApiRequest) -> Response:
     """Choose what a new automation begins with."""
     return await _form(request, NewAutomation(), BLANK)
 
 
-@router.post(_ALL, access=_CREATE, documented=False)
+@router.post(_ALL, access=_CREATE)
 async def create_automation_by_form(request: ApiRequest, body: NewAutomation) -> Response:
     """Create an automation whose draft is the example, and lead to the draft."""
 
@@ -64,7 +64,7 @@ async def create_automation_by_form(request: ApiRequest, body: NewAutomation) ->
 async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> Response:
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/automations"
-    answer = page(
+    return page(
         request,
         "new_automation.html",
         shell,
@@ -73,6 +73,3 @@ async def _form(request: ApiRequest, body: NewAutomation, entered: Entered) -> R
         examples=EXAMPLES,
         call=curl(shell.base, "POST", path, '{"label": "Hello"}'),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

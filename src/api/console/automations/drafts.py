@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import automation_of, path_of
 from api.console.automations.pictures import Picture, picture_of
 from api.console.automations.places import Place, places_of
 from api.console.forms import Form, paged, read_json
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented, queried
 from api.console.workspace.entered import attempt, read_as
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from models.automation.automations import commands, queries
+from models.automation.automations import commands
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.shapes import (
@@ -29,7 +30,7 @@ from models.core.base import JsonObject
 from models.core.moments import InputMoment
 from runtime.errors import ConflictError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
@@ -70,10 +71,10 @@ class Written:
     refusal: PlatformError | None = None
 
 
-@router.get(f"{_ONE}/edit", access=_SHOW, documented=False)
+@router.get(f"{_ONE}/edit", access=_SHOW)
 async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the draft, or at what a draft would begin with."""
-    automation = await _automation(request)
+    automation = await automation_of(request)
     # Stored JSON has no order of its own; a person reads the nodes first, each from its id on.
     graph = Graph.model_validate(automation.graph or _BLANK).to_json()
     text = indented(graph)
@@ -86,7 +87,7 @@ async def get_editor(request: ApiRequest, notice: Notice | None = None) -> Respo
     return await _editor(request, automation, texts, notice)
 
 
-@router.post(f"{_ONE}/edit/check", access=paged(READ), documented=False)
+@router.post(f"{_ONE}/edit/check", access=paged(READ))
 async def check_draft(request: ApiRequest, body: Draft) -> Response:
     """Find what is wrong with a draft, and draw it, without saving it."""
 
@@ -99,20 +100,20 @@ async def check_draft(request: ApiRequest, body: Draft) -> Response:
 
     outcome = await attempt(request, check)
     written = _written(body, outcome)
-    return await _editor(request, await _automation(request), written, status=200)
+    return await _editor(request, await automation_of(request), written, is_check=True)
 
 
-@router.post(f"{_ONE}/edit", access=_SEND, documented=False)
+@router.post(f"{_ONE}/edit", access=_SEND)
 async def save_draft(request: ApiRequest, body: Draft) -> Response:
     """Save a draft, unless somebody else has changed it since it was read."""
     outcome = await attempt(request, lambda: _save(request, body))
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)
-        return await _editor(request, await _automation(request), written)
-    return see_other(queried(f"{_path(request)}/edit", notice=Notice.SAVED))
+        return await _editor(request, await automation_of(request), written)
+    return see_other(queried(f"{path_of(request)}/edit", notice=Notice.SAVED))
 
 
-@router.post(f"{_ONE}/edit/publish", access=_SEND, documented=False)
+@router.post(f"{_ONE}/edit/publish", access=_SEND)
 async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     """Save a draft and publish it, both or neither."""
 
@@ -128,16 +129,16 @@ async def publish_written_draft(request: ApiRequest, body: Draft) -> Response:
     outcome = await attempt(request, publish)
     if isinstance(outcome, PlatformError):
         written = _written(body, outcome)
-        return await _editor(request, await _automation(request), written)
-    return see_other(_path(request))
+        return await _editor(request, await automation_of(request), written)
+    return see_other(path_of(request))
 
 
-@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/edit/discard", access=_SEND, errors=[ConflictError])
 async def discard_by_hand(request: ApiRequest) -> Response:
     """Discard the open draft."""
     keys, automation_id = request.services.keys, request.ids["automationId"]
     await commands.discard_draft(request.work, request.actor, keys, automation_id)
-    return see_other(_path(request))
+    return see_other(path_of(request))
 
 
 async def _save(request: ApiRequest, body: Draft) -> AutomationDetail:
@@ -190,17 +191,19 @@ async def _editor(
     automation: AutomationDetail,
     written: Written,
     notice: Notice | None = None,
-    status: int | None = None,
+    *,
+    is_check: bool = False,
 ) -> Response:
     shell = await shell_of(request)
-    path = f"/v1{_path(request)}"
-    answer = page(
+    path = f"/v1{path_of(request)}"
+    return page(
         request,
         "editor.html",
         shell,
         automation=automation,
-        at=_path(request),
+        at=path_of(request),
         written=written,
+        refusal=None if is_check else written.refusal,
         is_conflict=isinstance(written.refusal, ConflictError),
         notice=notice,
         calls={
@@ -210,15 +213,3 @@ async def _editor(
             "Discard the draft": curl(shell.base, "POST", f"{path}/discard-draft"),
         },
     )
-    if written.refusal is not None:
-        answer.status_code = status or written.refusal.status
-    return answer
-
-
-async def _automation(request: ApiRequest) -> AutomationDetail:
-    keys, automation_id = request.services.keys, request.ids["automationId"]
-    return await queries.detail(request.work, request.actor, keys, automation_id)
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"

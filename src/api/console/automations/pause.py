@@ -4,14 +4,15 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.automations.content import path_of
 from api.console.forms import Form, number_of, paged
 from api.console.pauses import Pause, Resume, take
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automations import queries
 from models.automation.circuit_breakers import commands as breakers
@@ -22,7 +23,7 @@ from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.workspace.pauses import commands
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _AUTOMATION = AUTOMATION.removeprefix("/v1")
 _PAUSE = f"{_AUTOMATION}/pause"
@@ -37,13 +38,13 @@ class Breaker(Form):
     pause_seconds: str = ""
 
 
-@router.get(_PAUSE, access=paged(READ), documented=False)
+@router.get(_PAUSE, access=paged(READ))
 async def get_pause_page(request: ApiRequest) -> Response:
     """Look at the pause of an automation, and at its circuit breaker."""
     return await _page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE, documented=False)
+@router.post(_PAUSE, access=_CHANGE)
 async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
     """Pause an automation."""
 
@@ -55,7 +56,7 @@ async def pause_by_form(request: ApiRequest, body: Pause) -> Response:
     return await take(request, pause, {"reason": body.reason}, _page, _path(request))
 
 
-@router.post(f"{_PAUSE}/resume", access=_CHANGE, documented=False)
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
 async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
     """Resume an automation, and close its circuit breaker."""
 
@@ -67,7 +68,7 @@ async def resume_by_form(request: ApiRequest, body: Resume) -> Response:
     return await take(request, resume, {"rate": body.rate}, _page, _path(request))
 
 
-@router.post(_BREAKER, access=_CHANGE, documented=False)
+@router.post(_BREAKER, access=_CHANGE)
 async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
     """Give an automation a circuit breaker, or change its numbers."""
     texts = {"failures": body.failures, "pauseSeconds": body.pause_seconds}
@@ -80,7 +81,7 @@ async def set_breaker_by_form(request: ApiRequest, body: Breaker) -> Response:
     return await take(request, change, texts, _page, _path(request))
 
 
-@router.post(f"{_BREAKER}/remove", access=_CHANGE, documented=False)
+@router.post(f"{_BREAKER}/remove", access=_CHANGE)
 async def remove_breaker_by_form(request: ApiRequest) -> Response:
     """Take the circuit breaker from an automation."""
 
@@ -97,7 +98,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
     breaker = f"{call.removesuffix('pause')}circuit-breaker"
-    response = page(
+    return page(
         request,
         "pause.html",
         shell,
@@ -116,11 +117,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             ),
         },
     )
-    if entered.refusal is not None:
-        response.status_code = entered.refusal.status
-    return response
 
 
 def _path(request: ApiRequest) -> str:
-    workspace_id, automation_id = request.workspace_id, request.ids["automationId"]
-    return f"/workspaces/{workspace_id}/automations/{automation_id}/pause"
+    return f"{path_of(request)}/pause"

@@ -4,13 +4,13 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from api.console.automations.content import PAGE, content_of, rows_of
+from api.console.automations.content import PAGE, content_of, path_of, rows_of
 from api.console.forms import Form, done, paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.automation.automations import AUTOMATION, AUTOMATIONS, READ, WRITE
 from models.automation.automations import commands
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
@@ -18,7 +18,7 @@ from models.core.access.rules import Level, Scope
 from models.core.base import InputId
 from runtime.errors import ConflictError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = AUTOMATION.removeprefix("/v1")
 
@@ -39,7 +39,6 @@ class Enable(Form):
 @router.get(
     AUTOMATIONS.removeprefix("/v1"),
     access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW)),
-    documented=False,
 )
 async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the automations of a workspace."""
@@ -52,7 +51,7 @@ async def get_automations(request: ApiRequest, cursor: Cursor = None) -> Respons
     )
 
 
-@router.get(_ONE, access=paged(READ), documented=False)
+@router.get(_ONE, access=paged(READ))
 async def get_automation_page(request: ApiRequest) -> Response:
     """Look at an automation: its graph, its runs and its versions."""
     shell = await shell_of(request)
@@ -60,7 +59,7 @@ async def get_automation_page(request: ApiRequest) -> Response:
     return page(request, "automation.html", shell, content=content)
 
 
-@router.post(f"{_ONE}/enable", access=paged(WRITE), documented=False)
+@router.post(f"{_ONE}/enable", access=paged(WRITE))
 async def enable_automation(request: ApiRequest, body: Enable) -> Response:
     """Let an automation run by its trigger, or stop that."""
     automation_id = request.ids["automationId"]
@@ -69,18 +68,14 @@ async def enable_automation(request: ApiRequest, body: Enable) -> Response:
         request.work, request.actor, request.services.keys, automation_id, wanted, None
     )
     word = "on: its trigger starts runs" if found.enabled else "off: nothing starts it by itself"
-    return done(request, f"The automation is {word}.", _path(request))
+    return done(request, f"The automation is {word}.", path_of(request))
 
 
-@router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/publish", access=paged(WRITE), errors=[ConflictError])
 async def publish_draft(request: ApiRequest, body: Publish) -> Response:
     """Publish the draft, if it is the one that the person has looked at."""
     wanted = PublishAutomation(note=body.note, expectedDraftVersionId=body.draft_version_id)
     found = await commands.publish(
         request.work, request.actor, request.services.keys, request.ids["automationId"], wanted
     )
-    return done(request, f"Version {found.version} is published.", _path(request))
-
-
-def _path(request: ApiRequest) -> str:
-    return f"/workspaces/{request.workspace_id}/automations/{request.ids['automationId']}"
+    return done(request, f"Version {found.version} is published.", path_of(request))

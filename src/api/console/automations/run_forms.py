@@ -8,12 +8,12 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from api.console.forms import Form, paged, read_object
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented
 from api.console.workspace.entered import attempt
-from api.kernel.routing import ApiRequest, QueryId, Router
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, WRITE
 from models.automation.automation_runs.commands import run_now, test_run
@@ -25,7 +25,7 @@ from models.automation.automations import queries
 from models.automation.automations.rules.attributes import Attributes
 from runtime.errors import PlatformError, RunError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = AUTOMATION.removeprefix("/v1")
 _SHOW = replace(paged(WRITE), idempotent=False)
@@ -42,7 +42,7 @@ class Run(Form):
     simulate: Literal["on"] | None = None
 
 
-@router.get(f"{_ONE}/run", access=_SHOW, documented=False)
+@router.get(f"{_ONE}/run", access=_SHOW)
 async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Response:
     """Choose a payload: that of the newest run, or of the run `like`."""
     payloads = await _payloads(request)
@@ -53,7 +53,7 @@ async def get_run_form(request: ApiRequest, like: QueryId | None = None) -> Resp
     return await _form(request, Run(payload=indented(payload)), payloads, None)
 
 
-@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError], documented=False)
+@router.post(f"{_ONE}/run", access=paged(START), errors=[RunError])
 async def run_by_hand(request: ApiRequest, body: Run) -> Response:
     """Run an automation now, and lead to the run."""
 
@@ -67,7 +67,7 @@ async def run_by_hand(request: ApiRequest, body: Run) -> Response:
     return await _led(request, body, await attempt(request, run))
 
 
-@router.post(f"{_ONE}/test-run", access=paged(START), errors=[RunError], documented=False)
+@router.post(f"{_ONE}/test-run", access=paged(START), errors=[RunError])
 async def test_by_hand(request: ApiRequest, body: Run) -> Response:
     """Run the draft as a test; simulated, it reaches nothing outside."""
 
@@ -106,7 +106,7 @@ async def _form(
     automation = await queries.summary(request.work, request.actor, request.ids["automationId"])
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/automations/{automation.id}"
-    answer = page(
+    return page(
         request,
         "run_form.html",
         shell,
@@ -122,10 +122,8 @@ async def _form(
                 shell.base, "POST", f"/v1{path}/test-run", '{"payload": {}, "simulate": true}'
             ),
         },
+        refusal=refusal,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def faults_of(refusal: PlatformError) -> Sequence[str]:

@@ -4,11 +4,11 @@ from starlette.responses import Response
 
 from api.console.automations.pictures import Picture, picture_of, picture_of_both
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, QueryId, Router
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.automations import READ, VERSION, WRITE
 from models.automation.automations import commands, queries
 from models.automation.automations.rules.graph.differences import GraphDifference, difference
@@ -16,14 +16,14 @@ from models.automation.automations.shapes import AutomationVersionDetail
 from models.core.base import Id
 from models.people.users.queries import display_name
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _VERSION = VERSION.removeprefix("/v1")
 _OFFERED = 100
 """Versions to compare with, the newest ones."""
 
 
-@router.get(_VERSION, access=paged(READ), documented=False)
+@router.get(_VERSION, access=paged(READ))
 async def get_version_page(request: ApiRequest, against: QueryId | None = None) -> Response:
     """Look at a version, and at what it has otherwise than another."""
     work, actor, automation_id = request.work, request.actor, request.ids["automationId"]
@@ -53,7 +53,7 @@ async def get_version_page(request: ApiRequest, against: QueryId | None = None) 
     )
 
 
-@router.post(f"{_VERSION}/restore", access=paged(WRITE), documented=False)
+@router.post(f"{_VERSION}/restore", access=paged(WRITE))
 async def restore_by_hand(request: ApiRequest) -> Response:
     """Open a draft with what a version did, and lead to it."""
     ids = request.ids["automationId"], request.ids["versionId"]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.forms import Form, body_of, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.ai_runs import READ as READ_RUN
 from api.routers.workspace.ai_runs import WRITE
 from api.routers.workspace.changes import CHANGES
@@ -32,7 +32,7 @@ from models.workspace.starters import planning
 from runtime.errors import ConflictError, InProgressError, NotFoundError
 from runtime.families import Family
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 _ALL = CHANGES.removeprefix("/v1")
@@ -54,7 +54,7 @@ class Rejection(Form):
     reason: str | None = None
 
 
-@router.get(_ALL, access=_READ, documented=False)
+@router.get(_ALL, access=_READ)
 async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the change sets."""
     turned = request.page("console changes", PAGE, cursor)
@@ -69,7 +69,7 @@ async def get_change_sets(request: ApiRequest, cursor: Cursor = None) -> Respons
     return page(request, "changes.html", shell, listed=listed, cursor=cursor, calls=calls)
 
 
-@router.post(_ALL, access=paged(WRITE), errors=[InProgressError], documented=False)
+@router.post(_ALL, access=paged(WRITE), errors=[InProgressError])
 async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     """Have changes planned, and lead to where they will stand."""
     content = body_of(CreateAiRun, {"instruction": body.instruction})
@@ -78,7 +78,7 @@ async def plan_by_form(request: ApiRequest, body: Instruction) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/changes/{request.new_id}/plan")
 
 
-@router.get(f"{_ONE}/plan", access=paged(READ_RUN), errors=[ConflictError], documented=False)
+@router.get(f"{_ONE}/plan", access=paged(READ_RUN), errors=[ConflictError])
 async def get_plan(request: ApiRequest) -> Response:
     """Wait for the plan of changes."""
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
@@ -92,13 +92,13 @@ async def get_plan(request: ApiRequest) -> Response:
     return page(request, "planning.html", await shell_of(request))
 
 
-@router.get(_ONE, access=_READ, documented=False)
+@router.get(_ONE, access=_READ)
 async def get_change_set(request: ApiRequest) -> Response:
     """Look at the operations of a change set, and at what became of each."""
     return await _shown(request, BLANK)
 
 
-@router.post(f"{_ONE}/apply", access=_APPLY, errors=_CLOSED, documented=False)
+@router.post(f"{_ONE}/apply", access=_APPLY, errors=_CLOSED)
 async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     """Apply what is ticked and what needs nobody's approval; or try it, and keep nothing."""
     work, actor, change_id = request.work, request.actor, request.ids["changeId"]
@@ -118,7 +118,6 @@ async def apply_by_form(request: ApiRequest, body: Fields) -> Response:
     f"{_ONE}/reject",
     access=paged(replace(WRITE, scopes=[Scope.AI_WRITE, Scope.WORKSPACE_CHANGES_READ])),
     errors=_CLOSED,
-    documented=False,
 )
 async def reject_by_form(request: ApiRequest, body: Rejection) -> Response:
     """Reject what waits to be applied."""

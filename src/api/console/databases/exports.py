@@ -3,11 +3,11 @@
 from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.data.databases import DATABASE
 from models.core.access.rules import Level, Scope
 from models.data.record_exports import commands
@@ -15,7 +15,7 @@ from models.data.record_exports.queries import export_detail
 from models.data.record_exports.shapes import CreateExport
 from models.messages.jobs.rules import OPEN_JOB
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
 class Export(Form):
@@ -30,7 +30,6 @@ class Export(Form):
     access=paged(
         Access(scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, idempotent=True)
     ),
-    documented=False,
 )
 async def begin_export(request: ApiRequest, body: Export) -> Response:
     """Begin an export, and lead to where its file will be."""
@@ -45,7 +44,6 @@ async def begin_export(request: ApiRequest, body: Export) -> Response:
 @router.get(
     "/workspaces/{workspaceId}/exports/{exportId}",
     access=paged(Access(scopes=[Scope.RECORDS_READ])),
-    documented=False,
 )
 async def get_export(request: ApiRequest) -> Response:
     """Follow an export, and fetch its file."""
@@ -66,7 +64,6 @@ async def get_export(request: ApiRequest) -> Response:
 @router.post(
     "/workspaces/{workspaceId}/exports/{exportId}/cancel",
     access=paged(Access(scopes=[Scope.RECORDS_READ])),
-    documented=False,
 )
 async def cancel_export(request: ApiRequest) -> Response:
     """Cancel an export."""

@@ -17,11 +17,11 @@ from api.console.databases.listing import (
 )
 from api.console.forms import Form, body_of, paged
 from api.console.records.comparisons import COMPARISONS, Comparison
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Flag, QueryId
 from api.routers.data import databases
 from api.routers.data.databases import DATABASE, DATABASES
 from models.core.access.rules import Level, Scope
@@ -35,7 +35,7 @@ from models.data.fields.rules.aggregates import Aggregate
 from models.data.views.rules.kinds import Placement, ViewKind
 from runtime.errors import ConflictError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _DATABASES = DATABASES.removeprefix("/v1")
 _DATABASE = DATABASE.removeprefix("/v1")
@@ -62,7 +62,7 @@ class NewDatabase(Form):
     template: str | None = None
 
 
-@router.post(_DATABASES, access=paged(_CREATE), errors=[ConflictError], documented=False)
+@router.post(_DATABASES, access=paged(_CREATE), errors=[ConflictError])
 async def create(request: ApiRequest, body: NewDatabase) -> Response:
     """Create a database, empty or from a template, and lead to it."""
     work, actor = request.work, request.actor
@@ -76,7 +76,7 @@ async def create(request: ApiRequest, body: NewDatabase) -> Response:
     return see_other(f"/workspaces/{actor.workspace_id}/databases/{database.id}")
 
 
-@router.get(f"{_DATABASES}/new", access=paged(_CREATE), documented=False)
+@router.get(f"{_DATABASES}/new", access=paged(_CREATE))
 async def get_new(request: ApiRequest) -> Response:
     """Choose what a new database is made from."""
     shell = await shell_of(request)
@@ -89,7 +89,7 @@ async def get_new(request: ApiRequest) -> Response:
     return page(request, "new_database.html", shell, templates=list_templates(), call=call)
 
 
-@router.get(_DATABASE, access=paged(replace(_READ, level=Level.VIEW)), documented=False)
+@router.get(_DATABASE, access=paged(replace(_READ, level=Level.VIEW)))
 async def get_database(  # noqa: PLR0913  # the filters of a list
     request: ApiRequest,
     *,
@@ -159,7 +159,7 @@ async def _database_page(
     )
 
 
-@router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE), documented=False)
+@router.post(f"{_DATABASE}/delete", access=paged(databases.WRITE))
 async def delete(request: ApiRequest) -> Response:
     """Put a database into the trash."""
     await delete_database(request.work, request.actor, request.ids["databaseId"])

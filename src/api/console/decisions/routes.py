@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from api.console.forms import body_of
-from api.console.refusals import refuse
 from api.console.rendering import bare
+from api.console.routing import page_router
 from api.console.runs.actions import Decision
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from models.automation.waits.errors import UnknownLinkError, VoidLinkError
 from models.automation.waits.link_decisions import Question, decide_by_link, question_of
 from models.automation.waits.shapes import ResumeNode
 from runtime.errors import ConflictError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 LINK = "/approvals/{decisionToken}"
 """The name of the parameter keeps it out of logs, as that of every token."""
@@ -25,7 +25,7 @@ _ANYBODY = Access(credential="none", page=True)
 _WORDS = {"approved": "You have approved it", "rejected": "You have rejected it"}
 
 
-@router.get(LINK, access=_ANYBODY, documented=False)
+@router.get(LINK, access=_ANYBODY)
 async def get_question(request: ApiRequest) -> Response:
     """Ask, and decide nothing."""
     try:
@@ -34,7 +34,7 @@ async def get_question(request: ApiRequest) -> Response:
         return _over(refusal)
 
 
-@router.post(LINK, access=_ANYBODY, documented=False)
+@router.post(LINK, access=_ANYBODY)
 async def decide_by_form(request: ApiRequest, body: Decision) -> Response:
     """Take the decision of the person whom the link is for, once."""
     try:

@@ -4,20 +4,16 @@ from starlette.responses import Response
 
 from api.console.forms import paged
 from api.console.home.overview import overview_of
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
-@router.get(
-    "/workspaces/{workspaceId}",
-    access=paged(Access(scopes=[Scope.WORKSPACE_READ])),
-    documented=False,
-)
+@router.get("/workspaces/{workspaceId}", access=paged(Access(scopes=[Scope.WORKSPACE_READ])))
 async def get_home(request: ApiRequest) -> Response:
     """Look at a workspace."""
     shell = await shell_of(request)

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from api.console.forms import Form, body_of, paged
 from api.console.imports.mapping import NEW_KINDS, field_body, fillable, lines_of, read_mapping
 from api.console.integrations.calls import Outcome, outcome_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt
-from api.kernel.routing import ApiRequest, QueryId, Router
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
 from models.content.files.commands import register_private_file
 from models.core.access.rules import Scope
@@ -39,7 +39,7 @@ from runtime.errors import NotFoundError, PlatformError, ValidationError
 from runtime.families import Family
 from runtime.ids import new_id, parse_id
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _PREVIEWS = f"{IMPORTS.removeprefix('/v1')}/previews"
 _PREVIEW = f"{_PREVIEWS}/{{previewId}}"
@@ -70,7 +70,7 @@ class Sheet(Form):
     database: str | None = None
 
 
-@router.post(_PREVIEWS, access=_READ, batch=True, documented=False)
+@router.post(_PREVIEWS, access=_READ, batch=True)
 async def preview_by_form(request: ApiRequest, body: Source) -> Response:
     """Read the first rows of a file or a text, and lead to where they are shown."""
     fields: JsonObject = {"format": body.format}
@@ -85,7 +85,7 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
     return await _read(request, fields, body.label or named or "Imported rows", body.database)
 
 
-@router.post(f"{_PREVIEW}/sheet", access=_START, batch=True, documented=False)
+@router.post(f"{_PREVIEW}/sheet", access=_START, batch=True)
 async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
     """Read another sheet of the same workbook."""
     job = await _own(request)
@@ -93,13 +93,13 @@ async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
     return await _read(request, fields, job.input["draft"]["label"], body.database)
 
 
-@router.get(_PREVIEW, access=_LOOK, documented=False)
+@router.get(_PREVIEW, access=_LOOK)
 async def get_import_preview(request: ApiRequest, database: QueryId | None = None) -> Response:
     """Look at the first rows, and choose where their columns go."""
     return await _shown(request, BLANK, database)
 
 
-@router.post(f"{_PREVIEW}/start", access=_START, batch=True, documented=False)
+@router.post(f"{_PREVIEW}/start", access=_START, batch=True)
 async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
     """Begin the import as the form maps it, and lead to where it is followed."""
     target = parse_id(body.texts.get("database", ""))
@@ -197,7 +197,7 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
     shell = await shell_of(request)
     path = f"/workspaces/{request.workspace_id}/imports/previews/{preview_id}"
     lines = [] if preview is None else lines_of(preview, fields, entered)
-    answer = page(
+    return page(
         request,
         "import_preview.html",
         shell,
@@ -217,9 +217,6 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
             shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", _EXAMPLE
         ),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 _EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})

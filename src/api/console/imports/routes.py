@@ -3,11 +3,11 @@
 from starlette.responses import Response
 
 from api.console.forms import done, paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, QueryId
 from api.routers.sources.spreadsheet_imports import IMPORT
 from models.core.access.rules import Scope
 from models.data.databases.queries import get_database
@@ -24,16 +24,14 @@ from runtime.errors import (
     InProgressError,
 )
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _IMPORT = IMPORT.removeprefix("/v1")
 _REFUSALS = [ConflictError, ConflictingMutationError, DeniedError, InProgressError]
 
 
 @router.get(
-    "/workspaces/{workspaceId}/import",
-    access=paged(Access(scopes=[Scope.DATABASES_WRITE])),
-    documented=False,
+    "/workspaces/{workspaceId}/import", access=paged(Access(scopes=[Scope.DATABASES_WRITE]))
 )
 async def get_form(request: ApiRequest, database: QueryId | None = None) -> Response:
     """Choose a file, or paste a table."""
@@ -58,7 +56,7 @@ async def get_form(request: ApiRequest, database: QueryId | None = None) -> Resp
     )
 
 
-@router.get(_IMPORT, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ])), documented=False)
+@router.get(_IMPORT, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ])))
 async def get_import(request: ApiRequest) -> Response:
     """Follow an import."""
     import_id = request.ids["importId"]
@@ -77,9 +75,7 @@ async def get_import(request: ApiRequest) -> Response:
 
 
 @router.post(
-    f"{_IMPORT}/cancel",
-    access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True)),
-    documented=False,
+    f"{_IMPORT}/cancel", access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True))
 )
 async def cancel(request: ApiRequest) -> Response:
     """Cancel an import, which then brings nothing in."""
@@ -91,7 +87,6 @@ async def cancel(request: ApiRequest) -> Response:
     f"{_IMPORT}/undo",
     access=paged(Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True)),
     errors=_REFUSALS,
-    documented=False,
 )
 async def undo(request: ApiRequest) -> Response:
     """Take an import back; records that were changed since are kept."""

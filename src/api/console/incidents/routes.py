@@ -8,13 +8,13 @@ from starlette.responses import Response
 from api.console.forms import done, paged
 from api.console.incidents.retry_forms import retry_of, values_of
 from api.console.people import member_names
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
-from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
+from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
 from models.automation.incidents import commands, queries
 from models.automation.incidents.records import list_incident_records
@@ -24,7 +24,7 @@ from models.core.access.rules import Scope
 from models.core.base import JsonObject
 from runtime.errors import ConflictError, PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _INCIDENTS = "/workspaces/{workspaceId}/incidents"
 _INCIDENT = f"{_INCIDENTS}/{{incidentId}}"
@@ -34,7 +34,7 @@ _COUNTED, _EXAMINED = 20_000, 2_000
 """Runs that the preview counts and looks at: fewer than the operation, so that it is quick."""
 
 
-@router.get(_INCIDENTS, access=paged(LIST), documented=False)
+@router.get(_INCIDENTS, access=paged(LIST))
 async def get_incidents(
     request: ApiRequest,
     cursor: Cursor = None,
@@ -60,7 +60,7 @@ async def get_incidents(
     )
 
 
-@router.get(_INCIDENT, access=paged(READ), documented=False)
+@router.get(_INCIDENT, access=paged(READ))
 async def get_incident(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look at an incident."""
     return await _incident(request, BLANK, cursor)
@@ -77,7 +77,7 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
     records = await list_incident_records(request.work, request.actor, incident_id, concerned)
     shell = await shell_of(request)
     api = _api(request, incident_id)
-    answer = page(
+    return page(
         request,
         "incident.html",
         shell,
@@ -97,12 +97,9 @@ async def _incident(request: ApiRequest, entered: Entered, cursor: str | None = 
             "Close it": curl(shell.base, "POST", f"{api}/close"),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
-@router.post(f"{_INCIDENT}/edit", access=paged(WRITE), documented=False)
+@router.post(f"{_INCIDENT}/edit", access=paged(WRITE))
 async def edit_incident(request: ApiRequest, body: Fields) -> Response:
     """Assign an incident, mute it, and write a note."""
 
@@ -122,37 +119,27 @@ async def edit_incident(request: ApiRequest, body: Fields) -> Response:
     return done(request, "Saved.", _own_path(request))
 
 
-@router.post(f"{_INCIDENT}/close", access=paged(WRITE), documented=False)
+@router.post(f"{_INCIDENT}/close", access=paged(WRITE))
 async def close_incident(request: ApiRequest) -> Response:
     """Close an incident."""
     await commands.close_incident(request.work, request.actor, request.ids["incidentId"])
     return done(request, "The incident is closed.", _own_path(request))
 
 
-@router.post(f"{_INCIDENT}/reopen", access=paged(WRITE), documented=False)
+@router.post(f"{_INCIDENT}/reopen", access=paged(WRITE))
 async def reopen_incident(request: ApiRequest) -> Response:
     """Open a closed incident again."""
     await commands.reopen_incident(request.work, request.actor, request.ids["incidentId"])
     return done(request, "The incident is open again.", _own_path(request))
 
 
-@router.post(
-    f"{_INCIDENT}/retry/preview",
-    access=paged(PREVIEW),
-    errors=[ConflictError],
-    documented=False,
-)
+@router.post(f"{_INCIDENT}/retry/preview", access=paged(PREVIEW), errors=[ConflictError])
 async def preview_retry(request: ApiRequest, body: Fields) -> Response:
     """Look at what a retry of an incident would do, and choose how."""
     return await _retry_form(request, body, None)
 
 
-@router.post(
-    f"{_INCIDENT}/retry",
-    access=paged(replace(WRITE, heavy=True)),
-    errors=[ConflictError],
-    documented=False,
-)
+@router.post(f"{_INCIDENT}/retry", access=paged(replace(WRITE, heavy=True)), errors=[ConflictError])
 async def retry_by_form(request: ApiRequest, body: Fields) -> Response:
     """Retry the runs of an incident, and lead to the operation that does."""
 
@@ -184,7 +171,7 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         refusal = refusal or outcome
     shell = await shell_of(request)
     values = json.dumps(values_of(body))
-    answer = page(
+    return page(
         request,
         "incident_retry.html",
         shell,
@@ -194,9 +181,6 @@ async def _retry_form(request: ApiRequest, body: Fields, refusal: PlatformError 
         entered=Entered(body.texts, refusal),
         call=curl(shell.base, "POST", f"{_api(request, incident_id)}/retry", values),
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _own_path(request: ApiRequest) -> str:

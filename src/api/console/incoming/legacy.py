@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged
 from api.console.incoming.legacy_states import choices_of, goes_on, may_retry, sign, stages_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.legacy_imports import DECIDE, READ, RUN, RUNS, UPLOAD, WORKSPACE
 from api.run_links import temporal_link
 from models.core.pagination import DEFAULT_LIMIT
@@ -25,7 +25,7 @@ from models.workspace.legacy_imports.shapes import (
 )
 from runtime.errors import ConflictError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _RUNS = RUNS.removeprefix("/v1/admin")
 _RUN = RUN.removeprefix("/v1/admin")
@@ -51,7 +51,7 @@ class Target(Form):
     own: str | None = None
 
 
-@router.get(_RUNS, access=paged(READ), documented=False)
+@router.get(_RUNS, access=paged(READ))
 async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the legacy imports, and send the bundle of another."""
     shown = request.page("pages of legacy imports", DEFAULT_LIMIT, cursor)
@@ -63,7 +63,7 @@ async def get_legacy_imports(request: ApiRequest, cursor: Cursor = None) -> Resp
     )
 
 
-@router.post(_RUNS, access=paged(replace(UPLOAD, joins=True)), documented=False)
+@router.post(_RUNS, access=paged(replace(UPLOAD, joins=True)))
 async def send_bundle(request: ApiRequest, body: Bundle) -> Response:  # noqa: ARG001
     """Accept a bundle, and lead to its check."""
     if request.uploaded is None:
@@ -74,7 +74,7 @@ async def send_bundle(request: ApiRequest, body: Bundle) -> Response:  # noqa: A
     return see_other(f"{_RUNS}/{run.id}")
 
 
-@router.get(_RUN, access=paged(READ), documented=False)
+@router.get(_RUN, access=paged(READ))
 async def get_legacy_import_page(request: ApiRequest) -> Response:
     """Look at a legacy import run, follow it, and decide on it."""
     run = await queries.get_run(request.work, request.ids["runId"])
@@ -95,7 +95,7 @@ async def get_legacy_import_page(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/approve", access=_DECIDE, errors=[ConflictError])
 async def approve_by_form(request: ApiRequest, body: Note) -> Response:
     """Approve what is selected of a run that awaits review."""
     words = body_of(ApproveLegacyImport, {"note": body.words})
@@ -103,7 +103,7 @@ async def approve_by_form(request: ApiRequest, body: Note) -> Response:
     return _done(request, "The run is approved.")
 
 
-@router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/cancel", access=_DECIDE, errors=[ConflictError])
 async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
     """Cancel a run; what it has not finished is taken back."""
     words = body_of(CancelLegacyImport, {"reason": body.words})
@@ -111,21 +111,21 @@ async def cancel_by_form(request: ApiRequest, body: Note) -> Response:
     return _done(request, "The run is cancelled.")
 
 
-@router.post(f"{_RUN}/start", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/start", access=_DECIDE, errors=[ConflictError])
 async def start_by_form(request: ApiRequest) -> Response:
     """Import what is selected of an approved run."""
     await decisions.start(request.work, request.ids["runId"])
     return _done(request, "The import has begun.")
 
 
-@router.post(f"{_RUN}/dry-run", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/dry-run", access=_DECIDE, errors=[ConflictError])
 async def check_again_by_form(request: ApiRequest) -> Response:
     """Check what is selected once more."""
     await decisions.repeat_dry_run(request.work, request.ids["runId"])
     return _done(request, "It is checked again.")
 
 
-@router.post(f"{_RUN}/release", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/release", access=_DECIDE, errors=[ConflictError])
 async def release_by_form(request: ApiRequest) -> Response:
     """Let people see the workspaces that were finished before the run ended."""
     keys = request.services.keys
@@ -133,19 +133,19 @@ async def release_by_form(request: ApiRequest) -> Response:
     return _done(request, "The finished workspaces are visible.")
 
 
-@router.post(f"{_RUN}/rollback", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/rollback", access=_DECIDE, errors=[ConflictError])
 async def roll_back_by_form(request: ApiRequest, body: Note) -> Response:
     """Take back what a run has imported; what was changed since is kept."""
     return await _roll_back(request, body, force=False)
 
 
-@router.post(f"{_RUN}/rollback/force", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/rollback/force", access=_DECIDE, errors=[ConflictError])
 async def roll_back_by_force(request: ApiRequest, body: Note) -> Response:
     """Take back what a run has imported, with what was changed since."""
     return await _roll_back(request, body, force=True)
 
 
-@router.post(_WORKSPACE, access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(_WORKSPACE, access=_DECIDE, errors=[ConflictError])
 async def change_import_workspace(request: ApiRequest, body: Target) -> Response:
     """Select a workspace or leave it out, or choose where it goes."""
     fields: dict[str, object] = {}
@@ -161,7 +161,7 @@ async def change_import_workspace(request: ApiRequest, body: Target) -> Response
     return _done(request, "Noted.")
 
 
-@router.post(f"{_WORKSPACE}/retry", access=_DECIDE, errors=[ConflictError], documented=False)
+@router.post(f"{_WORKSPACE}/retry", access=_DECIDE, errors=[ConflictError])
 async def retry_import_by_form(request: ApiRequest) -> Response:
     """Go on with a workspace whose import failed."""
     run_id, entry_id = request.ids["runId"], request.ids["entryId"]

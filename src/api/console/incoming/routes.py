@@ -3,19 +3,17 @@
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.sources import source_run_pages
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
-@router.get(
-    "/data-source-runs/{dataSourceRunId}", access=paged(source_run_pages.READ), documented=False
-)
+@router.get("/data-source-runs/{dataSourceRunId}", access=paged(source_run_pages.READ))
 async def get_source_run_page(request: ApiRequest) -> Response:
     """Look at a refresh or an import, and follow it while it goes on."""
     shell = await shell_of(request)

@@ -7,11 +7,11 @@ from starlette.responses import Response
 from api.console.forms import body_of, paged
 from api.console.integrations.browsing import Chosen
 from api.console.integrations.calls import Outcome, outcome_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.sources.connections import CONNECTION
 from api.routers.sources.resources import PROVIDER_ERRORS
 from models.core.access.rules import Level, Scope
@@ -32,7 +32,7 @@ from models.sources.resource_imports.shapes import (
 from runtime.errors import ConflictError
 from runtime.families import Family
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ONE = CONNECTION.removeprefix("/v1")
 _MOUNT = Access(
@@ -62,12 +62,7 @@ class Mounted(Chosen):
     recursive: Literal["on"] | None = None
 
 
-@router.post(
-    f"{_ONE}/mount",
-    access=paged(_MOUNT),
-    errors=[*PROVIDER_ERRORS, ConflictError],
-    documented=False,
-)
+@router.post(f"{_ONE}/mount", access=paged(_MOUNT), errors=[*PROVIDER_ERRORS, ConflictError])
 async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
     """Mount a resource, and lead to its item, or to where it will stand."""
     recursive = body.recursive is not None
@@ -79,7 +74,7 @@ async def mount_by_form(request: ApiRequest, body: Mounted) -> Response:
     return see_other(f"{_path(request)}/mounts/{request.new_id}")
 
 
-@router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS, documented=False)
+@router.post(f"{_ONE}/import", access=paged(_IMPORT), errors=PROVIDER_ERRORS)
 async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a resource, and lead to where the outcome will stand."""
     content = body_of(ImportResource, body.named(request.ids["connectionId"]))
@@ -87,9 +82,7 @@ async def import_by_form(request: ApiRequest, body: Chosen) -> Response:
     return see_other(f"{_path(request)}/imports/{request.new_id}")
 
 
-@router.post(
-    f"{_ONE}/import-form", access=paged(_IMPORT_FORM), errors=PROVIDER_ERRORS, documented=False
-)
+@router.post(f"{_ONE}/import-form", access=paged(_IMPORT_FORM), errors=PROVIDER_ERRORS)
 async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Import a form, and lead to where the outcome will stand."""
     content = body_of(NamedResource, body.named(request.ids["connectionId"]))
@@ -97,7 +90,7 @@ async def import_form_by_form(request: ApiRequest, body: Chosen) -> Response:
     return see_other(f"{_path(request)}/form-imports/{request.new_id}")
 
 
-@router.get(f"{_ONE}/mounts/{{mountJobId}}", access=paged(_LOOK), documented=False)
+@router.get(f"{_ONE}/mounts/{{mountJobId}}", access=paged(_LOOK))
 async def get_mounting(request: ApiRequest) -> Response:
     """Wait for the item of a resource that is mounted."""
     job_id = request.ids["mountJobId"]
@@ -113,7 +106,7 @@ async def get_mounting(request: ApiRequest) -> Response:
     return await _shown(request, "mounting.html", outcome, going=going, path=path)
 
 
-@router.get(f"{_ONE}/imports/{{resourceImportId}}", access=paged(_LOOK), documented=False)
+@router.get(f"{_ONE}/imports/{{resourceImportId}}", access=paged(_LOOK))
 async def get_importing(request: ApiRequest) -> Response:
     """Follow the import of a resource."""
     job_id = request.ids["resourceImportId"]
@@ -126,7 +119,7 @@ async def get_importing(request: ApiRequest) -> Response:
     return await _shown(request, "importing.html", outcome, going=going, path=path)
 
 
-@router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_LOOK), documented=False)
+@router.get(f"{_ONE}/form-imports/{{formImportId}}", access=paged(_LOOK))
 async def get_importing_form(request: ApiRequest) -> Response:
     """Follow the import of a form."""
     work, actor, job_id = request.work, request.actor, request.ids["formImportId"]

@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 from api.console.forms import Form, body_of, paged, read_json
 from api.console.integrations.calls import Outcome, outcome_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
-from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources.connections import CONNECTION
 from api.routers.sources.resources import PROVIDER_ERRORS, RESOURCES
 from models.core.access.rules import Scope
@@ -38,7 +38,7 @@ from models.sources.provider_calls.shapes import (
 )
 from runtime.errors import NotFoundError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 _ONE = CONNECTION.removeprefix("/v1")
@@ -65,7 +65,7 @@ class Chosen(Form):
         return {"connectionId": str(connection_id), "resource": resource, **others}
 
 
-@router.get(f"{_ONE}/browse", access=paged(_BROWSE), errors=PROVIDER_ERRORS, documented=False)
+@router.get(f"{_ONE}/browse", access=paged(_BROWSE), errors=PROVIDER_ERRORS)
 async def get_listing(
     request: ApiRequest,
     parent: ExternalId | None = None,
@@ -84,10 +84,7 @@ async def get_listing(
 
 
 @router.post(
-    f"{_ONE}/browse",
-    access=paged(replace(_BROWSE, idempotent=True)),
-    errors=PROVIDER_ERRORS,
-    documented=False,
+    f"{_ONE}/browse", access=paged(replace(_BROWSE, idempotent=True)), errors=PROVIDER_ERRORS
 )
 async def browse_by_form(request: ApiRequest, body: Level) -> Response:
     """Have a worker ask for what is below a resource, at the top, or has a name."""
@@ -102,7 +99,6 @@ async def browse_by_form(request: ApiRequest, body: Level) -> Response:
     f"{_ONE}/read",
     access=paged(Access(scopes=_READ.scopes, idempotent=True)),
     errors=PROVIDER_ERRORS,
-    documented=False,
 )
 async def read_by_form(request: ApiRequest, body: Chosen) -> Response:
     """Have a worker read a resource, and lead to where its content will stand."""
@@ -112,7 +108,7 @@ async def read_by_form(request: ApiRequest, body: Chosen) -> Response:
     return see_other(f"{_path(request)}/reads/{request.new_id}")
 
 
-@router.get(f"{_ONE}/reads/{{readId}}", access=paged(_READ), documented=False)
+@router.get(f"{_ONE}/reads/{{readId}}", access=paged(_READ))
 async def get_content(request: ApiRequest) -> Response:
     """Look at what stands in a resource."""
     work, actor, connection_id = request.work, request.actor, request.ids["connectionId"]

@@ -18,6 +18,7 @@ from api.console.integrations.config_fields import (
 )
 from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
@@ -52,7 +53,7 @@ def _refuse_return(request: ApiRequest, refusal: PlatformError) -> Response:
     )
 
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 returning = Router(tags=["console"], refuse=_refuse_return)
 
 _ALL = CONNECTIONS.removeprefix("/v1")
@@ -82,13 +83,13 @@ class Returned(Form):
     code: str | None = None
 
 
-@router.get(f"{INTEGRATIONS.removeprefix('/v1')}/new", access=_FORM, documented=False)
+@router.get(f"{INTEGRATIONS.removeprefix('/v1')}/new", access=_FORM)
 async def get_new_connection(request: ApiRequest, provider: ProviderName) -> Response:
     """Fill in what a provider needs."""
     return await _form(request, provider, BLANK)
 
 
-@router.post(_ALL, access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(_ALL, access=paged(WRITE), errors=[ConflictError])
 async def create_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a connection, and lead to it; what is wrong is told beside its field."""
     texts = body.texts
@@ -111,12 +112,7 @@ async def create_by_form(request: ApiRequest, body: Fields) -> Response:
     return see_other(f"{_path(request)}/connections/{outcome.id}")
 
 
-@router.post(
-    f"{_OAUTH}/start",
-    access=paged(authorizations.WRITE),
-    errors=[UnsupportedError],
-    documented=False,
-)
+@router.post(f"{_OAUTH}/start", access=paged(authorizations.WRITE), errors=[UnsupportedError])
 async def start_by_form(request: ApiRequest, body: SignIn) -> Response:
     """Show the way to a provider, where a person signs in and agrees."""
     content = body_of(StartAuthorization, _start(body))
@@ -153,7 +149,7 @@ async def get_returned(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{_OAUTH}/callback", access=paged(authorizations.WRITE), documented=False)
+@router.post(f"{_OAUTH}/callback", access=paged(authorizations.WRITE))
 async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
     """Have the code of a provider exchanged, and lead to where the outcome will stand."""
     content = body_of(FinishAuthorization, {"state": body.state, "code": body.code})
@@ -165,7 +161,6 @@ async def finish_by_form(request: ApiRequest, body: Returned) -> Response:
 @router.get(
     f"{INTEGRATIONS.removeprefix('/v1')}/exchanges/{{exchangeId}}",
     access=paged(Access(scopes=[Scope.INTEGRATIONS_READ])),
-    documented=False,
 )
 async def get_exchange(request: ApiRequest) -> Response:
     """Wait for the connection that a sign-in at a provider makes."""
@@ -188,7 +183,7 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
         "shared": False,
     }
     path = f"/v1{_path(request)}/connections"
-    answer = page(
+    return page(
         request,
         "connection_form.html",
         shell,
@@ -206,9 +201,6 @@ async def _form(request: ApiRequest, name: ProviderName, entered: Entered) -> Re
         signs_in=signs_in(request, name),
         call=curl(shell.base, "POST", path, json.dumps(body, ensure_ascii=False)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def signs_in(request: ApiRequest, provider: ProviderName) -> bool:

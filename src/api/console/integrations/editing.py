@@ -14,12 +14,12 @@ from api.console.integrations.config_fields import (
     filled_config_fields,
     words,
 )
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.sources.connections import CONNECTION, WRITE
 from models.core.access.rules import Scope
 from models.sources.connections.commands import update_connection
@@ -28,18 +28,18 @@ from models.sources.connections.queries import get_connection
 from models.sources.connections.shapes import ConnectionDetail, UpdateConnection
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _EDIT = f"{CONNECTION.removeprefix('/v1')}/edit"
 
 
-@router.get(_EDIT, access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE])), documented=False)
+@router.get(_EDIT, access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE])))
 async def get_connection_edit(request: ApiRequest) -> Response:
     """Fill in what is to change."""
     return await _form(request, await _connection(request), BLANK)
 
 
-@router.post(_EDIT, access=paged(WRITE), documented=False)
+@router.post(_EDIT, access=paged(WRITE))
 async def edit_connection_by_form(request: ApiRequest, body: Fields) -> Response:
     """Change what the form has changed. Another config needs the credentials again."""
     connection, texts = await _connection(request), body.texts
@@ -77,7 +77,7 @@ async def _form(request: ApiRequest, connection: ConnectionDetail, entered: Ente
     shell = await shell_of(request)
     path = f"/v1{shell.at('integrations', 'connections', connection.id)}"
     body = {"label": connection.label, "credentials": dict.fromkeys(provider.credentials, "…")}
-    answer = page(
+    return page(
         request,
         "connection_edit.html",
         shell,
@@ -92,6 +92,3 @@ async def _form(request: ApiRequest, connection: ConnectionDetail, entered: Ente
         entered=entered,
         call=curl(shell.base, "PATCH", path, json.dumps(body, ensure_ascii=False)),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from api.console.forms import number_of, paged
 from api.console.integrations.connection_names import connection_names
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
-from api.kernel.routing import ApiRequest, Cursor, QueryId, Router
+from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.sources.outbound_limits import LIMIT, LIMITS, READ, WRITE
 from models.core.access.rules import Scope
 from models.core.base import Id, JsonObject
@@ -23,14 +23,14 @@ from models.sources.outbound_limits.shapes import (
 )
 from runtime.errors import ConflictError, PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ALL, _ONE = (path.removeprefix("/v1") for path in (LIMITS, LIMIT))
 _PAGE = 50
 _CHANGE = paged(WRITE)
 
 
-@router.get(_ALL, access=paged(READ), documented=False)
+@router.get(_ALL, access=paged(READ))
 async def get_outbound_limits_page(
     request: ApiRequest, cursor: Cursor = None, connection_id: QueryId | None = None
 ) -> Response:
@@ -38,7 +38,7 @@ async def get_outbound_limits_page(
     return await _list(request, BLANK, cursor, connection_id)
 
 
-@router.post(_ALL, access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(_ALL, access=_CHANGE, errors=[ConflictError])
 async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Response:
     """Limit the calls of a place."""
 
@@ -53,13 +53,13 @@ async def create_outbound_limit_by_form(request: ApiRequest, body: Fields) -> Re
     return see_other(_path(request))
 
 
-@router.get(_ONE, access=paged(READ), documented=False)
+@router.get(_ONE, access=paged(READ))
 async def get_outbound_limit_page(request: ApiRequest) -> Response:
     """Look at a limit, and at how its place is called now."""
     return await _limit(request, BLANK)
 
 
-@router.post(f"{_ONE}/edit", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/edit", access=_CHANGE, errors=[ConflictError])
 async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
     """Change a limit."""
 
@@ -74,7 +74,7 @@ async def edit_outbound_limit(request: ApiRequest, body: Fields) -> Response:
     return see_other(_path(request))
 
 
-@router.post(f"{_ONE}/delete", access=_CHANGE, documented=False)
+@router.post(f"{_ONE}/delete", access=_CHANGE)
 async def delete_outbound_limit_by_form(request: ApiRequest) -> Response:
     """Remove a limit; calls that wait go."""
     await commands.delete_limit(request.work, request.actor, request.ids["limitId"])
@@ -94,25 +94,22 @@ async def _list(
     shell = await shell_of(request)
     api = f"/v1{_path(request)}"
     example = '{"host": "api.example.com", "perSecond": 5, "atOnce": 2}'
-    return _refused(
-        entered,
-        page(
-            request,
-            "outbound_limits.html",
-            shell,
-            listed=listed,
-            connections=connections,
-            choices=[("", "None"), *connections.items()],
-            chosen=connection_id,
-            may_change=_may_change(request),
-            place=_path(request),
-            cursor=cursor,
-            entered=entered,
-            calls={
-                "List them": curl(shell.base, "GET", api),
-                "Set one": curl(shell.base, "POST", api, example),
-            },
-        ),
+    return page(
+        request,
+        "outbound_limits.html",
+        shell,
+        listed=listed,
+        connections=connections,
+        choices=[("", "None"), *connections.items()],
+        chosen=connection_id,
+        may_change=_may_change(request),
+        place=_path(request),
+        cursor=cursor,
+        entered=entered,
+        calls={
+            "List them": curl(shell.base, "GET", api),
+            "Set one": curl(shell.base, "POST", api, example),
+        },
     )
 
 
@@ -121,30 +118,21 @@ async def _limit(request: ApiRequest, entered: Entered) -> Response:
     ids = [] if limit.connection_id is None else [limit.connection_id]
     shell = await shell_of(request)
     api = f"/v1{_path(request, limit.id)}"
-    return _refused(
-        entered,
-        page(
-            request,
-            "outbound_limit.html",
-            shell,
-            limit=limit,
-            connections=await connection_names(request, ids),
-            may_change=_may_change(request),
-            place=_path(request),
-            entered=entered,
-            calls={
-                "Get it": curl(shell.base, "GET", api),
-                "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
-                "Remove it": curl(shell.base, "DELETE", api),
-            },
-        ),
+    return page(
+        request,
+        "outbound_limit.html",
+        shell,
+        limit=limit,
+        connections=await connection_names(request, ids),
+        may_change=_may_change(request),
+        place=_path(request),
+        entered=entered,
+        calls={
+            "Get it": curl(shell.base, "GET", api),
+            "Change it": curl(shell.base, "PATCH", api, json.dumps(_now(limit))),
+            "Remove it": curl(shell.base, "DELETE", api),
+        },
     )
-
-
-def _refused(entered: Entered, answer: Response) -> Response:
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _numbers(body: Fields) -> JsonObject:

@@ -3,11 +3,11 @@
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources.connections import INTEGRATIONS
 from api.routers.sources.mounts import READ, WRITE
 from api.routers.sources.resources import PROVIDER_ERRORS
@@ -18,7 +18,7 @@ from models.sources.mounts.commands import mounts as commands
 from models.sources.mounts.shapes import MountDetail
 from runtime.errors import ConflictError, NotFoundError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 _ALL = f"{INTEGRATIONS.removeprefix('/v1')}/mounts"
@@ -26,7 +26,7 @@ _ONE = f"{_ALL}/{{mountId}}"
 _LIST = Access(scopes=[Scope.INTEGRATIONS_READ], level=Level.VIEW)
 
 
-@router.get(_ALL, access=paged(_LIST), documented=False)
+@router.get(_ALL, access=paged(_LIST))
 async def get_mounts(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the mounts, without the entries of recursive ones."""
     turned = request.page("console mounts", PAGE, cursor)
@@ -36,7 +36,7 @@ async def get_mounts(request: ApiRequest, cursor: Cursor = None) -> Response:
     return page(request, "mounts.html", shell, listed=listed, cursor=cursor, call=call)
 
 
-@router.get(_ONE, access=paged(READ), documented=False)
+@router.get(_ONE, access=paged(READ))
 async def get_mount_page(request: ApiRequest) -> Response:
     """Look at a mount, or an entry of one, and follow its sync."""
     mount_id = request.ids["mountId"]
@@ -56,9 +56,7 @@ async def get_mount_page(request: ApiRequest) -> Response:
     )
 
 
-@router.post(
-    f"{_ONE}/sync", access=paged(WRITE), errors=[*PROVIDER_ERRORS, ConflictError], documented=False
-)
+@router.post(f"{_ONE}/sync", access=paged(WRITE), errors=[*PROVIDER_ERRORS, ConflictError])
 async def sync(request: ApiRequest) -> Response:
     """Have a worker bring a mount in step with its provider."""
     mount_id, job_id = request.ids["mountId"], request.new_id
@@ -66,14 +64,14 @@ async def sync(request: ApiRequest) -> Response:
     return _back(request)
 
 
-@router.post(f"{_ONE}/cancel", access=paged(WRITE), documented=False)
+@router.post(f"{_ONE}/cancel", access=paged(WRITE))
 async def cancel_sync(request: ApiRequest) -> Response:
     """Cancel a sync."""
     await commands.cancel_sync(request.work, request.actor, request.ids["mountId"])
     return _back(request)
 
 
-@router.post(f"{_ONE}/delete", access=paged(WRITE), documented=False)
+@router.post(f"{_ONE}/delete", access=paged(WRITE))
 async def delete_mount_by_form(request: ApiRequest) -> Response:
     """Put a mount into the trash."""
     await commands.delete_mount(request.work, request.actor, request.ids["mountId"])

@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from api.console.forms import paged
 from api.console.pauses import Pause, Resume, take
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl
 from api.console.workspace.entered import BLANK, Entered, read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.sources.connections import CONNECTION, READ, WRITE
 from models.core.pauses.shapes import PauseWork
 from models.sources.connections.queries import get_connection
@@ -20,19 +20,19 @@ from models.sources.outbound_limits.rules import MOST_RELEASED
 from models.sources.outbound_limits.shapes import ResumeConnection
 from models.workspace.pauses import commands
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _PAUSE = f"{CONNECTION.removeprefix('/v1')}/pause"
 _CHANGE = replace(paged(WRITE), joins=True)
 
 
-@router.get(_PAUSE, access=paged(READ), documented=False)
+@router.get(_PAUSE, access=paged(READ))
 async def get_connection_pause_page(request: ApiRequest) -> Response:
     """Look at the pause of a connection."""
     return await _page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE, documented=False)
+@router.post(_PAUSE, access=_CHANGE)
 async def pause_connection_by_form(request: ApiRequest, body: Pause) -> Response:
     """Pause a connection."""
 
@@ -44,7 +44,7 @@ async def pause_connection_by_form(request: ApiRequest, body: Pause) -> Response
     return await take(request, pause, {"reason": body.reason}, _page, _path(request))
 
 
-@router.post(f"{_PAUSE}/resume", access=_CHANGE, documented=False)
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
 async def resume_connection_by_form(request: ApiRequest, body: Resume) -> Response:
     """Resume a connection."""
 
@@ -60,7 +60,7 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
     connection = await get_connection(request.work, request.actor, request.ids["connectionId"])
     shell = await shell_of(request)
     call = f"/v1{_path(request)}"
-    response = page(
+    return page(
         request,
         "connection_pause.html",
         shell,
@@ -75,9 +75,6 @@ async def _page(request: ApiRequest, entered: Entered) -> Response:
             "Resume": curl(shell.base, "POST", f"{call.removesuffix('pause')}resume", "{}"),
         },
     )
-    if entered.refusal is not None:
-        response.status_code = entered.refusal.status
-    return response
 
 
 def _path(request: ApiRequest) -> str:

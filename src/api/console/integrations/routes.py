@@ -9,11 +9,11 @@ from api.console.forms import Form, body_of, paged
 from api.console.integrations.calls import outcome_of
 from api.console.integrations.config_fields import words
 from api.console.integrations.connecting import signs_in
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.sources.connections import CONNECTION, CONNECTIONS, INTEGRATIONS, READ, WRITE
 from models.core.access.rules import Scope
 from models.core.base import Id
@@ -28,7 +28,7 @@ from models.sources.provider_calls.rules import CallKind
 from models.sources.provider_calls.shapes import ConnectionTest
 from runtime.errors import InvalidError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 _ALL = INTEGRATIONS.removeprefix("/v1")
@@ -48,7 +48,7 @@ class Switch(Form):
     enabled: Literal["true", "false"]
 
 
-@router.get(_ALL, access=paged(READ), documented=False)
+@router.get(_ALL, access=paged(READ))
 async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the connections, and the providers that can be connected to."""
     shown = request.page("console connections", PAGE, cursor)
@@ -72,13 +72,13 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
     )
 
 
-@router.get(CONNECTIONS.removeprefix("/v1"), access=paged(READ), documented=False)
+@router.get(CONNECTIONS.removeprefix("/v1"), access=paged(READ))
 async def get_connections(request: ApiRequest) -> Response:
     """Lead to the list of connections."""
     return see_other(_path(request))
 
 
-@router.get(ONE, access=paged(READ), documented=False)
+@router.get(ONE, access=paged(READ))
 async def get_connection_page(request: ApiRequest, test: QueryId | None = None) -> Response:
     """Look at a connection, and at the outcome of a test of it."""
     connection = await queries.get_connection(request.work, request.actor, _id(request))
@@ -108,7 +108,6 @@ async def get_connection_page(request: ApiRequest, test: QueryId | None = None) 
     f"{ONE}/test",
     access=paged(Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)),
     errors=[InvalidError],
-    documented=False,
 )
 async def test_by_form(request: ApiRequest) -> Response:
     """Have a worker try a connection, and lead to where the outcome will stand."""
@@ -116,7 +115,7 @@ async def test_by_form(request: ApiRequest) -> Response:
     return see_other(queried(_path(request, _id(request)), test=request.new_id))
 
 
-@router.post(f"{ONE}/share", access=paged(WRITE), documented=False)
+@router.post(f"{ONE}/share", access=paged(WRITE))
 async def share(request: ApiRequest, body: Share) -> Response:
     """Let others use a connection, or keep it to its maker."""
     change = body_of(UpdateConnection, {"shared": body.audience == "everybody"})
@@ -125,14 +124,14 @@ async def share(request: ApiRequest, body: Share) -> Response:
     return see_other(_path(request, connection_id))
 
 
-@router.post(f"{ONE}/delete", access=paged(WRITE), documented=False)
+@router.post(f"{ONE}/delete", access=paged(WRITE))
 async def delete(request: ApiRequest) -> Response:
     """Delete a connection with its credentials."""
     await disconnect(request.work, request.actor, request.services.keys, _id(request))
     return see_other(_path(request))
 
 
-@router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH), documented=False)
+@router.post(f"{_ALL}/providers/{{provider}}", access=paged(_SWITCH))
 async def switch(request: ApiRequest, body: Switch) -> Response:
     """Switch a provider on or off for the workspace."""
     content, name = SwitchProvider(enabled=body.enabled == "true"), request.path_params["provider"]

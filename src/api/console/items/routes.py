@@ -5,11 +5,11 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
-from api.kernel.routing import Access, ApiRequest, Cursor, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, QueryId
 from api.routers.content.items import READ
 from models.content.items.listing import list_items
 from models.content.items.queries import get_item, placement
@@ -20,7 +20,7 @@ from models.core.base import Id
 from models.workspace.share_links.rules import SHAREABLE
 from runtime.errors import NotFoundError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 100
 _DEEPEST = 50
@@ -29,7 +29,6 @@ _DEEPEST = 50
 @router.get(
     "/workspaces/{workspaceId}/items",
     access=paged(Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW)),
-    documented=False,
 )
 async def get_items(
     request: ApiRequest,
@@ -61,7 +60,7 @@ async def get_items(
     )
 
 
-@router.get("/items/{itemId}", access=paged(READ), documented=False)
+@router.get("/items/{itemId}", access=paged(READ))
 async def get_item_page(request: ApiRequest) -> Response:
     """Lead to the page that shows an item."""
     item = await get_item(request.work, request.actor.workspace_id, request.ids["itemId"])

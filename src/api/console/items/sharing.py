@@ -6,12 +6,12 @@ from datetime import timedelta
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from api.routers.workspace.share_links import CREATE, LINKS, READ, REVOKE
 from models.content.items.queries import get_item, placement
 from models.core.access.rules import Level
@@ -23,7 +23,7 @@ from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink
 from runtime.errors import PlatformError, UnsupportedError, ValidationError
 from runtime.timestamps import wire_timestamp
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _LINKS = LINKS.removeprefix("/v1")
 LIFETIMES = (
@@ -36,15 +36,13 @@ LIFETIMES = (
 _USUAL = "30"
 
 
-@router.get(_LINKS, access=paged(READ), documented=False)
+@router.get(_LINKS, access=paged(READ))
 async def get_share_links(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the share links of an item."""
     return await _links(request, BLANK, cursor)
 
 
-@router.post(
-    _LINKS, access=paged(replace(CREATE, joins=True)), errors=[UnsupportedError], documented=False
-)
+@router.post(_LINKS, access=paged(replace(CREATE, joins=True)), errors=[UnsupportedError])
 async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create a share link, and show its address this once."""
     work, actor, keys = request.work, request.actor, request.services.keys
@@ -66,7 +64,7 @@ async def create_share_link_by_form(request: ApiRequest, body: Fields) -> Respon
     )
 
 
-@router.post(f"{_LINKS}/{{shareLinkId}}/revoke", access=paged(REVOKE), documented=False)
+@router.post(f"{_LINKS}/{{shareLinkId}}/revoke", access=paged(REVOKE))
 async def revoke_share_link_by_form(request: ApiRequest) -> Response:
     """Revoke a share link; it stops at once."""
     item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
@@ -98,7 +96,7 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> R
     manages = await placement.level(work, actor, item_id) >= Level.MANAGE
     path = f"/workspaces/{request.workspace_id}/items/{item_id}/share-links"
     body = '{"maxUses": 10, "allowDownload": true}'
-    answer = page(
+    return page(
         request,
         "share_links.html",
         shell,
@@ -118,6 +116,3 @@ async def _links(request: ApiRequest, entered: Entered, cursor: str | None) -> R
             "Create one": curl(shell.base, "POST", f"/v1{path}", body),
         },
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer

@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from api.console.forms import Form, paged
 from api.console.public_forms.states import state_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest, QueryId, Router
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.data.forms import CREATE, FORM, FORMS, READ, WRITE
 from models.content.items.queries import get_item
 from models.core.access.rules import Scope
@@ -27,7 +27,7 @@ from models.data.forms.shapes import CreateFormBody, FormDetail, UpdateForm
 from runtime.errors import ConflictError, PlatformError
 from runtime.timestamps import wire_timestamp
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _FORMS = FORMS.removeprefix("/v1")
 _FORM = FORM.removeprefix("/v1")
@@ -43,16 +43,14 @@ class NewForm(Form):
     database: str = ""
 
 
-@router.get(f"{_FORMS}/new", access=replace(paged(CREATE), idempotent=False), documented=False)
+@router.get(f"{_FORMS}/new", access=replace(paged(CREATE), idempotent=False))
 async def get_new_form(request: ApiRequest, database: QueryId | None = None) -> Response:
     """Choose the database that a new form fills."""
     chosen = "" if database is None else str(database)
     return await _new(request, Entered({"database": chosen}))
 
 
-@router.post(
-    _FORMS, access=paged(replace(CREATE, joins=True)), errors=[ConflictError], documented=False
-)
+@router.post(_FORMS, access=paged(replace(CREATE, joins=True)), errors=[ConflictError])
 async def create_form_by_hand(request: ApiRequest, body: NewForm) -> Response:
     """Create a form that asks for all it can ask for, and lead to it; it is not public."""
 
@@ -68,7 +66,7 @@ async def create_form_by_hand(request: ApiRequest, body: NewForm) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/forms/{outcome.id}")
 
 
-@router.get(_FORM, access=paged(READ), documented=False)
+@router.get(_FORM, access=paged(READ))
 async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at a form: its address, whether it takes answers, its questions, its answers."""
     work, actor = request.work, request.actor
@@ -98,18 +96,13 @@ async def get_form_page(request: ApiRequest, notice: Notice | None = None) -> Re
     )
 
 
-@router.get(f"{_FORM}/settings", access=_SHOW, documented=False)
+@router.get(f"{_FORM}/settings", access=_SHOW)
 async def get_form_settings(request: ApiRequest) -> Response:
     """Look at what a form says, and when it takes answers, to change it."""
     return await _settings(request, BLANK)
 
 
-@router.post(
-    f"{_FORM}/settings",
-    access=paged(replace(WRITE, joins=True)),
-    errors=[ConflictError],
-    documented=False,
-)
+@router.post(f"{_FORM}/settings", access=paged(replace(WRITE, joins=True)), errors=[ConflictError])
 async def change_form_settings(request: ApiRequest, body: Fields) -> Response:
     """Change what a form says, and when it takes answers."""
 
@@ -168,7 +161,7 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     closes_at = "" if form.closes_at is None else wire_timestamp(form.closes_at)[:16]
     body = '{"title": "Tell us", "accepting": true, "public": true}'
-    answer = page(
+    return page(
         request,
         "form_settings.html",
         shell,
@@ -179,9 +172,6 @@ async def _settings(request: ApiRequest, entered: Entered) -> Response:
         closes_at=closes_at,
         call=curl(shell.base, "PATCH", f"/v1{_path(request)}", body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 async def _new(request: ApiRequest, entered: Entered) -> Response:
@@ -190,7 +180,7 @@ async def _new(request: ApiRequest, entered: Entered) -> Response:
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/forms"
     body = '{"label": "Ask", "databaseId": "that of a database", "public": true}'
-    answer = page(
+    return page(
         request,
         "new_form.html",
         shell,
@@ -198,9 +188,6 @@ async def _new(request: ApiRequest, entered: Entered) -> Response:
         entered=entered,
         call=curl(shell.base, "POST", path, body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 def _path(request: ApiRequest) -> str:

@@ -9,13 +9,13 @@ from starlette.responses import Response
 from api.console.forms import Form, paged
 from api.console.public_forms.making import known_fields, name_of, version_of
 from api.console.records.comparisons import COMPARISONS, Comparison, leaf_of, read_leaf
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import Notice
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.data.forms import FORM, WRITE
 from models.core.base import JsonObject
 from models.data.fields.rules.fields import FieldSpecs
@@ -23,7 +23,7 @@ from models.data.forms import commands, queries
 from models.data.forms.shapes import FormDetail, UpdateForm
 from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _QUESTIONS = f"{FORM.removeprefix('/v1')}/questions"
 _QUESTION = f"{_QUESTIONS}/{{key}}"
@@ -45,7 +45,7 @@ class Step(Form):
     to: Literal["up", "down"]
 
 
-@router.post(_QUESTIONS, access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(_QUESTIONS, access=_CHANGE, errors=[ConflictError])
 async def add_question(request: ApiRequest, body: Addition) -> Response:
     """Ask for one more field, at the end."""
     form = await _form(request)
@@ -53,13 +53,13 @@ async def add_question(request: ApiRequest, body: Addition) -> Response:
     return _done(request)
 
 
-@router.get(_QUESTION, access=_SHOW, documented=False)
+@router.get(_QUESTION, access=_SHOW)
 async def get_question(request: ApiRequest) -> Response:
     """Look at how a form asks for a field, to change it."""
     return await _question_page(request, await _form(request), BLANK)
 
 
-@router.post(_QUESTION, access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(_QUESTION, access=_CHANGE, errors=[ConflictError])
 async def change_question(request: ApiRequest, body: Fields) -> Response:
     """Change the words of a question, and when it is asked."""
     form = await _form(request)
@@ -84,7 +84,7 @@ async def change_question(request: ApiRequest, body: Fields) -> Response:
     return _done(request)
 
 
-@router.post(f"{_QUESTION}/move", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_QUESTION}/move", access=_CHANGE, errors=[ConflictError])
 async def move_question(request: ApiRequest, body: Step) -> Response:
     """Ask a question earlier or later."""
     listed = _listed(await _form(request))
@@ -95,7 +95,7 @@ async def move_question(request: ApiRequest, body: Step) -> Response:
     return _done(request)
 
 
-@router.post(f"{_QUESTION}/remove", access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(f"{_QUESTION}/remove", access=_CHANGE, errors=[ConflictError])
 async def remove_question(request: ApiRequest) -> Response:
     """Ask for a field no longer; the answers that were given stay."""
     listed = _listed(await _form(request))
@@ -145,7 +145,7 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
     earlier = [fields[entry["key"]] for entry in listed[:place] if entry["key"] in fields]
     path = f"/workspaces/{request.workspace_id}/forms/{form.id}"
     body = '{"fields": [{"key": "title", "required": true, "label": "Your name"}]}'
-    answer = page(
+    return page(
         request,
         "question.html",
         shell,
@@ -160,9 +160,6 @@ async def _question_page(request: ApiRequest, form: FormDetail, entered: Entered
         comparisons=COMPARISONS,
         call=curl(shell.base, "PATCH", f"/v1{path}", body),
     )
-    if entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
 
 
 async def _form(request: ApiRequest) -> FormDetail:

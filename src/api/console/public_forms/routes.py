@@ -8,16 +8,16 @@ from starlette.responses import Response
 from api.console.forms import Form
 from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
 from api.console.records.fields import outside_spec
-from api.console.refusals import refuse
 from api.console.rendering import bare
-from api.kernel.routing import Access, ApiRequest, Router
+from api.console.routing import page_router
+from api.kernel.routing import Access, ApiRequest
 from models.data.fields.rules.fields import FieldSpec
 from models.data.forms import commands, queries
 from models.data.forms.shapes import PublicForm, SubmitForm
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 FORM = "/forms/{itemId}"
 _ANYBODY = Access(credential="none", page=True)
@@ -32,14 +32,14 @@ class Answers(Form):
         return self.model_extra or {}
 
 
-@router.get(FORM, access=_ANYBODY, documented=False)
+@router.get(FORM, access=_ANYBODY)
 async def get_form(request: ApiRequest) -> Response:
     """Ask the questions of a form, or say that it is closed."""
     form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
     return _questions(form, [entry_of(spec, None) for spec in _specs(form)])
 
 
-@router.post(FORM, access=_ANYBODY, documented=False)
+@router.post(FORM, access=_ANYBODY)
 async def answer_form(request: ApiRequest, body: Answers) -> Response:
     """Take the answers, and thank for them; what is wrong is told beside its question."""
     item_id = parse_id(request.path_params["itemId"])

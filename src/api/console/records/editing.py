@@ -17,11 +17,11 @@ from api.console.records.entry import (
     Typed,
 )
 from api.console.records.fields import shown_fields
-from api.console.refusals import refuse
 from api.console.rendering import is_htmx, page, see_other, toast
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.data import records
 from models.core.base import Id
 from models.core.preconditions import read_moment
@@ -34,7 +34,7 @@ from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.timestamps import wire_timestamp
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _RECORD = records.RECORD.removeprefix("/v1")
 _RECORDS = records.RECORDS.removeprefix("/v1")
@@ -56,7 +56,7 @@ class RecordForm(Form):
         return given
 
 
-@router.get(f"{_RECORD}/edit", access=paged(records.WRITE), documented=False)
+@router.get(f"{_RECORD}/edit", access=paged(records.WRITE))
 async def get_edit(request: ApiRequest) -> Response:
     """Type the values of a record."""
     record = await get_record(request.work, request.actor, request.ids["recordId"])
@@ -65,7 +65,7 @@ async def get_edit(request: ApiRequest) -> Response:
     return await _form_page(request, record, record.database_id, entries)
 
 
-@router.post(f"{_RECORD}/edit", access=paged(records.WRITE), documented=False)
+@router.post(f"{_RECORD}/edit", access=paged(records.WRITE))
 async def edit(request: ApiRequest, body: RecordForm) -> Response:
     """Write the values that were typed, unless somebody changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
@@ -93,7 +93,7 @@ _CONFLICT = (
 )
 
 
-@router.get(f"{_RECORDS}/new", access=paged(records.WRITE_ALL), documented=False)
+@router.get(f"{_RECORDS}/new", access=paged(records.WRITE_ALL))
 async def get_new(request: ApiRequest) -> Response:
     """Type the values of a new record."""
     database_id = request.ids["databaseId"]
@@ -101,7 +101,7 @@ async def get_new(request: ApiRequest) -> Response:
     return await _form_page(request, None, database_id, await entries_of(request, specs, None))
 
 
-@router.post(f"{_RECORDS}/new", access=paged(records.WRITE_ALL), documented=False)
+@router.post(f"{_RECORDS}/new", access=paged(records.WRITE_ALL))
 async def create(request: ApiRequest, body: RecordForm) -> Response:
     """Create a record of the values that were typed; what was left empty gets its default."""
     work, actor, database_id = request.work, request.actor, request.ids["databaseId"]
@@ -120,7 +120,7 @@ async def create(request: ApiRequest, body: RecordForm) -> Response:
     return see_other(f"/records/{made.id}")
 
 
-@router.get(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE), documented=False)
+@router.get(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE))
 async def get_cell(request: ApiRequest) -> Response:
     """Type one value of a record where it stands."""
     record = await get_record(request.work, request.actor, request.ids["recordId"])
@@ -131,7 +131,7 @@ async def get_cell(request: ApiRequest) -> Response:
     return page(request, "cell_form.html", shell, record=record, entry=entry, people=members)
 
 
-@router.post(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE), documented=False)
+@router.post(f"{_RECORD}/cells/{{key}}", access=paged(records.WRITE))
 async def set_cell(request: ApiRequest, body: RecordForm) -> Response:
     """Write one value, and show it. Says so when somebody changed the record meanwhile."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]

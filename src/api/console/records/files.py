@@ -10,11 +10,10 @@ from api.console.forms import Form, paged
 from api.console.records.cells import cells_of, legend_of
 from api.console.records.entry import Choice
 from api.console.records.fields import shown_fields
-from api.console.refusals import refuse
 from api.console.rendering import is_htmx, page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.kernel.request import ApiRequest
-from api.kernel.routing import Router
 from api.routers.data import records
 from models.content.files.commands import record_upload
 from models.content.files.queries import readable_files
@@ -28,7 +27,7 @@ from models.data.records.shapes import RecordDetail, UpdateRecord
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _FILES = f"{records.RECORD.removeprefix('/v1')}/files/{{key}}"
 _ADD = replace(
@@ -49,7 +48,7 @@ class Chosen(Form):
     model_config = ConfigDict(extra="ignore")
 
 
-@router.post(_FILES, access=_ADD, errors=[ConflictError], documented=False)
+@router.post(_FILES, access=_ADD, errors=[ConflictError])
 async def add_file(request: ApiRequest, body: Chosen) -> Response:  # noqa: ARG001
     """Add a file to a field of a record."""
     work, actor = request.work, request.actor
@@ -66,7 +65,6 @@ async def add_file(request: ApiRequest, body: Chosen) -> Response:  # noqa: ARG0
     f"{_FILES}/{{heldFileId}}/remove",
     access=paged(replace(records.WRITE, joins=True)),
     errors=[ConflictError],
-    documented=False,
 )
 async def remove_file(request: ApiRequest) -> Response:
     """Take a file out of a field of a record; the file itself stays."""

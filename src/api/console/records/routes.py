@@ -11,11 +11,11 @@ from api.console.records.changes import in_words
 from api.console.records.choosing import BEFORE_ID
 from api.console.records.fields import shown_fields
 from api.console.records.files import attachments
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.data import record_comments, records
 from models.data.databases.queries import get_database
 from models.data.record_comments.commands import create_comment
@@ -28,7 +28,7 @@ from models.data.records.queries.history import list_history
 from models.data.records.queries.records import get_record
 from models.data.records.queries.search import choices
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _RECORD = records.RECORD.removeprefix("/v1")
 _RECORDS = records.RECORDS.removeprefix("/v1")
@@ -44,7 +44,7 @@ class Comment(Form):
     body: str
 
 
-@router.get(_RECORD, access=paged(records.READ), documented=False)
+@router.get(_RECORD, access=paged(records.READ))
 async def get_page(request: ApiRequest) -> Response:
     """Look at a record: its values, comments and history."""
     work, actor, record_id = request.work, request.actor, request.ids["recordId"]
@@ -77,11 +77,7 @@ async def get_page(request: ApiRequest) -> Response:
 
 
 # The bound on its time needs a transaction.
-@router.get(
-    f"{_RECORDS}/choices",
-    access=paged(replace(records.READ_ALL, writes=True)),
-    documented=False,
-)
+@router.get(f"{_RECORDS}/choices", access=paged(replace(records.READ_ALL, writes=True)))
 async def get_choices(request: ApiRequest, q: str = "") -> Response:
     """Suggest records of a database by a part of their titles, for the forms of relations."""
     text = q.strip()[:_LONGEST_TEXT]
@@ -95,7 +91,7 @@ async def get_choices(request: ApiRequest, q: str = "") -> Response:
     return page(request, "choices.html", shell, titles=titles, several=several, before=BEFORE_ID)
 
 
-@router.post(f"{_RECORD}/comments", access=paged(record_comments.COMMENTING), documented=False)
+@router.post(f"{_RECORD}/comments", access=paged(record_comments.COMMENTING))
 async def comment(request: ApiRequest, body: Comment) -> Response:
     """Comment on a record."""
     record_id = request.ids["recordId"]
@@ -104,7 +100,7 @@ async def comment(request: ApiRequest, body: Comment) -> Response:
     return see_other(f"/records/{record_id}#comments")
 
 
-@router.post(f"{_RECORD}/archive", access=paged(records.WRITE), documented=False)
+@router.post(f"{_RECORD}/archive", access=paged(records.WRITE))
 async def archive(request: ApiRequest) -> Response:
     """Archive a record."""
     record_id = request.ids["recordId"]
@@ -112,7 +108,7 @@ async def archive(request: ApiRequest) -> Response:
     return done(request, "The record is archived.", f"/records/{record_id}")
 
 
-@router.post(f"{_RECORD}/restore", access=paged(records.WRITE), documented=False)
+@router.post(f"{_RECORD}/restore", access=paged(records.WRITE))
 async def restore(request: ApiRequest) -> Response:
     """Bring a record back from the archive."""
     record_id = request.ids["recordId"]
@@ -120,7 +116,7 @@ async def restore(request: ApiRequest) -> Response:
     return done(request, "The record is back.", f"/records/{record_id}")
 
 
-@router.post(f"{_RECORD}/delete", access=paged(records.WRITE), documented=False)
+@router.post(f"{_RECORD}/delete", access=paged(records.WRITE))
 async def delete(request: ApiRequest) -> Response:
     """Put a record into the trash, and lead to its database."""
     record = await commands.delete_record(request.work, request.actor, request.ids["recordId"])

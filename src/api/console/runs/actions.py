@@ -6,10 +6,10 @@ from pydantic import ConfigDict
 from starlette.responses import Response
 
 from api.console.forms import Form, done, paged, read_object
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.shell import local_path
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from api.routers.automation.automation_runs import RUN, START
 from api.routers.automation.automations import WRITE
 from models.automation.automation_runs import commands, retries
@@ -19,7 +19,7 @@ from models.automation.waits.shapes import ResumeNode
 from models.core.base import JsonObject
 from runtime.errors import RunError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _RUN = RUN.removeprefix("/v1")
 ANSWER = "answer."
@@ -78,7 +78,7 @@ def _answer(name: str, kind: str, text: str) -> object:
         raise ValidationError.at(name.rpartition(".")[2], "must be a number") from None
 
 
-@router.post(f"{_RUN}/cancel", access=paged(WRITE), documented=False)
+@router.post(f"{_RUN}/cancel", access=paged(WRITE))
 async def cancel_run(request: ApiRequest) -> Response:
     """Cancel a run."""
     ids = request.ids
@@ -86,7 +86,7 @@ async def cancel_run(request: ApiRequest) -> Response:
     return done(request, "The run is cancelled.", f"/runs/{ids['runId']}")
 
 
-@router.post(f"{_RUN}/retry", access=paged(START), errors=[RunError], documented=False)
+@router.post(f"{_RUN}/retry", access=paged(START), errors=[RunError])
 async def retry_run(request: ApiRequest, body: Retry) -> Response:
     """Run an ended run again, and lead to the new one."""
     ids = request.ids
@@ -97,9 +97,7 @@ async def retry_run(request: ApiRequest, body: Retry) -> Response:
     return see_other(f"/runs/{run.id}")
 
 
-@router.post(
-    f"{_RUN}/nodes/{{node}}/resume", access=paged(Access(idempotent=True)), documented=False
-)
+@router.post(f"{_RUN}/nodes/{{node}}/resume", access=paged(Access(idempotent=True)))
 async def decide(request: ApiRequest, body: Decide) -> Response:
     """Decide an approval."""
     ids = request.ids
@@ -121,7 +119,7 @@ async def decide(request: ApiRequest, body: Decide) -> Response:
     return done(request, f"{word}. The run goes on.", local_path(body.next))
 
 
-@router.post(f"{_RUN}/nodes/{{node}}/event", access=paged(WRITE), documented=False)
+@router.post(f"{_RUN}/nodes/{{node}}/event", access=paged(WRITE))
 async def send_event(request: ApiRequest, body: SendEvent) -> Response:
     """Give a node the event that it waits for."""
     ids = request.ids

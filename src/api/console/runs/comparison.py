@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.runs.listing import Filters, Row, listing
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import attempt
-from api.kernel.routing import ApiRequest, QueryId, Router
+from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.run_pages import READ
 from models.automation.run_comparisons.queries import compare
 from models.automation.run_comparisons.shapes import NodeComparison, RunComparison
 from models.automation.run_overviews.queries import named
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _OFFERED = 50
 _NODES = 80
@@ -63,7 +63,7 @@ class Compared:
         )
 
 
-@router.get("/runs/{runId}/comparison", access=paged(replace(READ, heavy=True)), documented=False)
+@router.get("/runs/{runId}/comparison", access=paged(replace(READ, heavy=True)))
 async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> Response:
     """Look at a run beside another one of its automation."""
     run_id = request.ids["runId"]
@@ -83,7 +83,7 @@ async def get_comparison(request: ApiRequest, with_: QueryId | None = None) -> R
         automation=automation,
         run_id=run_id,
         compared=None if isinstance(outcome, PlatformError) else Compared(comparison=outcome),
-        refusal=refusal,
+        problem=refusal,
         most=_DIFFERENCES,
         choices=_choices(offered.rows, outcome, run_id),
         call=curl(shell.base, "GET", path),

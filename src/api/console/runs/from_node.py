@@ -8,12 +8,12 @@ from starlette.responses import Response
 
 from api.console.automations.run_forms import faults_of
 from api.console.forms import Form, paged, read_object
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented
 from api.console.workspace.entered import attempt, read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.automation_runs import RUN, START
 from models.automation.automation_runs.commands import run_from_node
 from models.automation.automation_runs.queries import load_run
@@ -22,7 +22,7 @@ from models.automation.run_overviews.queries import overview
 from models.core.base import JsonObject
 from runtime.errors import PlatformError, RunError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _PATH = f"{RUN.removeprefix('/v1')}/from-node"
 _SHOW = replace(paged(START), idempotent=False, starts_run=False)
@@ -38,7 +38,7 @@ class FromNode(Form):
     alone: Literal["on"] | None = None
 
 
-@router.get(_PATH, access=_SHOW, documented=False)
+@router.get(_PATH, access=_SHOW)
 async def get_from_node(request: ApiRequest, node_id: str | None = None) -> Response:
     """Choose where a run begins, and what it begins with."""
     run = await load_run(
@@ -48,7 +48,7 @@ async def get_from_node(request: ApiRequest, node_id: str | None = None) -> Resp
     return await _form(request, begin, None)
 
 
-@router.post(_PATH, access=paged(START), errors=[RunError], documented=False)
+@router.post(_PATH, access=paged(START), errors=[RunError])
 async def run_from_chosen_node(request: ApiRequest, body: FromNode) -> Response:
     """Begin a run at a node, and lead to it."""
 
@@ -81,7 +81,7 @@ async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | No
     shell = await shell_of(request)
     place = f"/v1/workspaces/{viewed.run.workspace_id}/automations/{viewed.automation.id}"
     call = f'{{"nodeId": "{_first(viewed.graph.nodes)}", "replayOfRunId": "{viewed.run.id}"}}'
-    answer = page(
+    return page(
         request,
         "from_node.html",
         shell,
@@ -89,10 +89,8 @@ async def _form(request: ApiRequest, body: FromNode, refusal: PlatformError | No
         body=body,
         faults=[] if refusal is None else faults_of(refusal),
         call=curl(shell.base, "POST", f"{place}/run-from-node", call),
+        refusal=refusal,
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
 def _first(nodes: Sequence[object]) -> str:

@@ -13,11 +13,6 @@ from models.automation.run_operations.shapes import CreateRunOperation
 from models.core.base import JsonObject
 from runtime.errors import ValidationError
 
-SELECTIONS = [
-    ("ticked", "the ticked runs"),
-    ("page", "all on this page"),
-    ("all", "all that fit the filters"),
-]
 NONE_TICKED = "No run is ticked. Tick some in the list, or take all that fit its filters."
 _FILTER = "filter."
 

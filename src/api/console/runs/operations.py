@@ -6,14 +6,14 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.forms import done, paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.runs.operation_forms import operation_of, selected, values_of
 from api.console.runs.routes import RUNS
 from api.console.shell import shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import Entered, Fields, attempt
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from api.routers.automation.run_operations import READ, WRITE
 from models.automation.run_operations import commands, previews, queries
 from models.automation.run_operations.rules import OPEN_OPERATION, OperationStatus, RunOutcome
@@ -21,7 +21,7 @@ from models.automation.run_operations.shapes import RunOperationPreview, UndoRun
 from models.core.base import Id
 from runtime.errors import ConflictError, PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _OPERATIONS = f"{RUNS}/operations"
 _OPERATION = f"{_OPERATIONS}/{{runOperationId}}"
@@ -31,13 +31,13 @@ _COUNTED, _EXAMINED = 20_000, 2_000
 _SHOW = replace(WRITE, idempotent=False, heavy=True)
 
 
-@router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW), documented=False)
+@router.post(f"{_OPERATIONS}/preview", access=paged(_SHOW))
 async def preview_operation_by_form(request: ApiRequest, body: Fields) -> Response:
     """Look at what an operation would do, and choose how."""
     return await _form(request, body, None)
 
 
-@router.post(_OPERATIONS, access=paged(WRITE), documented=False)
+@router.post(_OPERATIONS, access=paged(WRITE))
 async def begin_operation(request: ApiRequest, body: Fields) -> Response:
     """Begin an operation, and lead to where it is followed."""
 
@@ -67,7 +67,7 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
         refusal = refusal or outcome
     shell = await shell_of(request)
     path = f"/v1/workspaces/{request.workspace_id}/run-operations"
-    answer = page(
+    return page(
         request,
         "operation_form.html",
         shell,
@@ -77,12 +77,9 @@ async def _form(request: ApiRequest, body: Fields, refusal: PlatformError | None
         entered=Entered(body.texts, refusal),
         call=curl(shell.base, "POST", path, json.dumps(values, ensure_ascii=False)),
     )
-    if refusal is not None:
-        answer.status_code = refusal.status
-    return answer
 
 
-@router.get(_OPERATIONS, access=paged(READ), documented=False)
+@router.get(_OPERATIONS, access=paged(READ))
 async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the operations over runs of a workspace."""
     turn = request.page("console run operations", _PAGE, cursor)
@@ -100,7 +97,7 @@ async def get_operations(request: ApiRequest, cursor: Cursor = None) -> Response
     )
 
 
-@router.get(_OPERATION, access=paged(READ), documented=False)
+@router.get(_OPERATION, access=paged(READ))
 async def get_operation(
     request: ApiRequest, cursor: Cursor = None, outcome: RunOutcome | None = None
 ) -> Response:
@@ -132,28 +129,28 @@ async def get_operation(
     )
 
 
-@router.post(f"{_OPERATION}/pause", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_OPERATION}/pause", access=paged(WRITE), errors=[ConflictError])
 async def pause_operation(request: ApiRequest) -> Response:
     """Pause an operation."""
     await commands.pause_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation is paused.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/resume", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_OPERATION}/resume", access=paged(WRITE), errors=[ConflictError])
 async def resume_operation(request: ApiRequest) -> Response:
     """Let a paused operation go on."""
     await commands.resume_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation goes on.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/cancel", access=paged(WRITE), documented=False)
+@router.post(f"{_OPERATION}/cancel", access=paged(WRITE))
 async def cancel_operation(request: ApiRequest) -> Response:
     """Cancel an operation; what it has done stays."""
     await commands.cancel_operation(request.work, request.actor, request.ids["runOperationId"])
     return done(request, "The operation is cancelled.", _own_path(request))
 
 
-@router.post(f"{_OPERATION}/undo", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_OPERATION}/undo", access=paged(WRITE), errors=[ConflictError])
 async def undo_operation(request: ApiRequest) -> Response:
     """Take an operation back by another one, and lead to that."""
     operation_id, new_id = request.ids["runOperationId"], request.new_id

@@ -3,8 +3,8 @@
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.runs import run_page
 from api.console.runs.listing import (
     PAGE,
@@ -22,14 +22,14 @@ from api.console.runs.listing import (
 from api.console.shell import shell_of
 from api.console.words import queried
 from api.console.workspace.entered import Entered, attempt
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.automation import automation_runs, automations, run_pages
 from models.automation.automation_runs.queries import load_run
 from models.automation.saved_run_filters.queries import list_filters
 from models.core.access.rules import Level, Scope
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _MOST_FILTERS = 100
 RUNS = "/workspaces/{workspaceId}/runs"
@@ -42,9 +42,7 @@ class ListedRuns(Filters):
 
 
 @router.get(
-    RUNS,
-    access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True)),
-    documented=False,
+    RUNS, access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, snapshot=True))
 )
 async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     """Look through the runs of a workspace."""
@@ -74,12 +72,10 @@ async def get_runs(request: ApiRequest, filters: ListedRuns) -> Response:
     )
     # The address of a form has its empty fields, too.
     answer.headers["HX-Push-Url"] = queried(request.url.path, **filters.query(cursor=cursor))
-    if refusal is not None:
-        answer.status_code = refusal.status
     return answer
 
 
-@router.get("/runs/{runId}", access=paged(run_pages.READ), documented=False)
+@router.get("/runs/{runId}", access=paged(run_pages.READ))
 async def get_run_page(request: ApiRequest) -> Response:
     """Look at a run, and follow it while it goes on."""
     shell = await shell_of(request)
@@ -87,9 +83,7 @@ async def get_run_page(request: ApiRequest) -> Response:
     return page(request, "run.html", shell, content=content)
 
 
-@router.get(
-    automation_runs.RUN.removeprefix("/v1"), access=paged(automations.READ), documented=False
-)
+@router.get(automation_runs.RUN.removeprefix("/v1"), access=paged(automations.READ))
 async def get_run_of_automation(request: ApiRequest) -> Response:
     """Lead to the page of a run, from where its actions are."""
     ids = request.ids

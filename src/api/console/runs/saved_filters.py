@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from api.console.forms import Form, paged
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.workspace.entered import read_as
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.automation.run_filters import CHANGE, FILTER, FILTERS
 from models.automation.saved_run_filters import commands
 from models.automation.saved_run_filters.shapes import (
@@ -22,7 +22,7 @@ from models.automation.saved_run_filters.shapes import (
 from models.core.base import JsonObject
 from runtime.errors import ConflictError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _CHANGE = replace(paged(CHANGE), joins=True)
 _FILTER = FILTER.removeprefix("/v1")
@@ -42,7 +42,7 @@ class Rename(Form):
     label: str = ""
 
 
-@router.post(FILTERS.removeprefix("/v1"), access=_CHANGE, errors=[ConflictError], documented=False)
+@router.post(FILTERS.removeprefix("/v1"), access=_CHANGE, errors=[ConflictError])
 async def save_filter(request: ApiRequest, body: Save) -> Response:
     """Save a filter, and lead to the runs that fit it."""
     values = {"label": body.label, "query": _read(body.query), "shared": body.share is not None}
@@ -51,7 +51,7 @@ async def save_filter(request: ApiRequest, body: Save) -> Response:
     return _led(request, saved)
 
 
-@router.post(f"{_FILTER}/rename", access=_CHANGE, documented=False)
+@router.post(f"{_FILTER}/rename", access=_CHANGE)
 async def rename_filter(request: ApiRequest, body: Rename) -> Response:
     """Give a saved filter another name."""
     change = read_as(UpdateRunFilter, {"label": body.label})
@@ -61,7 +61,7 @@ async def rename_filter(request: ApiRequest, body: Rename) -> Response:
     )
 
 
-@router.post(f"{_FILTER}/delete", access=_CHANGE, documented=False)
+@router.post(f"{_FILTER}/delete", access=_CHANGE)
 async def delete_saved_filter(request: ApiRequest) -> Response:
     """Delete a saved filter, and lead to all runs."""
     await commands.delete_filter(request.work, request.actor, request.ids["filterId"])

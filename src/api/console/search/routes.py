@@ -8,17 +8,17 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, plain, queried
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope
 from models.workspace.search import queries
 from models.workspace.search.shapes import HitKind, SearchHit
 from runtime.ids import parse_id
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _MOST = 20
 _PAGES: Sequence[tuple[str, str, Scope | None]] = (
@@ -57,11 +57,7 @@ class Hit:
     path: str
 
 
-@router.get(
-    "/workspaces/{workspaceId}/search",
-    access=paged(Access(scopes=[Scope.WORKSPACE_READ])),
-    documented=False,
-)
+@router.get("/workspaces/{workspaceId}/search", access=paged(Access(scopes=[Scope.WORKSPACE_READ])))
 async def get_search(
     request: ApiRequest, q: Annotated[str, Field(max_length=200)] | None = None
 ) -> Response:

@@ -7,10 +7,10 @@ from starlette.responses import Response
 from api.console.forms import Form
 from api.console.records.cells import Cell, value_cell
 from api.console.records.fields import outside_spec
-from api.console.refusals import refuse
 from api.console.rendering import bare, see_other
+from api.console.routing import page_router
 from api.kernel.browsers import is_secure, read_cookie
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.share_links import SHARE, Token
 from api.share_link_visits import admit_visitor
 from models.data.forms.queries import public_form
@@ -19,7 +19,7 @@ from models.workspace.share_links.queries.visitors import Visitor
 from models.workspace.share_links.shapes import SharedForm, SharedRecords, Visit
 from runtime.errors import NotFoundError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 MOST_COLUMNS = 40
@@ -40,7 +40,7 @@ class Opening(Form):
     token: str | None = None
 
 
-@router.get(SHARE, access=_ANYBODY, documented=False)
+@router.get(SHARE, access=_ANYBODY)
 async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = None) -> Response:
     """Show what a link opens, to who opened it; everybody else is asked for its token."""
     session = read_cookie(request.scope["headers"], _cookie_name(request))
@@ -62,7 +62,7 @@ async def get_shared(request: ApiRequest, token: Token = None, cursor: Cursor = 
     )
 
 
-@router.post(SHARE, access=_ANYBODY, documented=False)
+@router.post(SHARE, access=_ANYBODY)
 async def open_shared(request: ApiRequest, body: Opening) -> Response:
     """Take one of the uses of a link, and begin a visit."""
     token = (body.token or "").strip().rpartition("#")[2].removeprefix("token=")

@@ -2,20 +2,20 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.shell import local_path
 from api.console.sign_in.cookies import begun
 from api.kernel.browsers import is_secure, read_cookie
 from api.kernel.identity_provider import CALLBACK, SECONDS, Attempt, IdentityProvider
 from api.kernel.request import ApiRequest
-from api.kernel.routing import Access, Router
+from api.kernel.routing import Access
 from models.people.browser_sessions.commands import begin_session
 from models.people.users.commands import sync_profile
 from runtime.errors import NotFoundError
 from runtime.settings import Settings
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 START = "/sign-in/start"
 
@@ -32,7 +32,7 @@ def provider_of(request: ApiRequest) -> IdentityProvider:
     return provider
 
 
-@router.get(START, access=Access(credential="none", page=True, transaction=False), documented=False)
+@router.get(START, access=Access(credential="none", page=True, transaction=False))
 async def start_sign_in(
     request: ApiRequest,
     next: str | None = None,  # noqa: A002  # the name in the address
@@ -54,11 +54,7 @@ async def start_sign_in(
     return answer
 
 
-@router.get(
-    CALLBACK,
-    access=Access(credential="none", page=True, transaction=False, raw=True),
-    documented=False,
-)
+@router.get(CALLBACK, access=Access(credential="none", page=True, transaction=False, raw=True))
 async def finish_sign_in(request: ApiRequest) -> Response:
     """Take the provider's answer, and begin a session."""
     services = request.services

@@ -2,23 +2,23 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import bare, page, see_other
+from api.console.routing import page_router
 from api.console.shell import home_of, local_path, shell_of
 from api.console.sign_in.cookies import begun, ended, is_signed_in
 from api.console.sign_in.provider import START
 from api.console.words import queried
-from api.kernel.routing import Access, ApiRequest, Router
+from api.kernel.routing import Access, ApiRequest
 from models.people.browser_sessions import commands, queries
 from models.people.browser_sessions.rules import LIFETIME, LINK_LIFETIME
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 LINK = "/sign-in/{signInToken}"
 _OPEN = Access(credential="none", page=True)
 
 
-@router.get("/", access=Access(credential="browser", page=True), documented=False)
+@router.get("/", access=Access(credential="browser", page=True))
 async def get_start(request: ApiRequest) -> Response:
     """Lead to the first workspace of the caller."""
     shell = await shell_of(request)
@@ -27,7 +27,7 @@ async def get_start(request: ApiRequest) -> Response:
     return see_other(home_of(shell.workspaces[0].workspace.id))
 
 
-@router.get("/sign-in", access=_OPEN, documented=False)
+@router.get("/sign-in", access=_OPEN)
 async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:  # noqa: A002
     """Say how to sign in; who is signed in already is led on."""
     if await is_signed_in(request):
@@ -43,21 +43,21 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
     )
 
 
-@router.get(LINK, access=_OPEN, documented=False)
+@router.get(LINK, access=_OPEN)
 async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
     person = await queries.person_of_link(request.work, request.path_params["signInToken"])
     return bare("link.html", person=person, path=request.url.path, days=LIFETIME.days)
 
 
-@router.post(LINK, access=_OPEN, documented=False)
+@router.post(LINK, access=_OPEN)
 async def use_sign_in_link(request: ApiRequest) -> Response:
     """Use up a link, and begin a session."""
     session = await commands.sign_in_by_link(request.work, request.path_params["signInToken"])
     return await begun(request, session, "/")
 
 
-@router.post("/sign-out", access=Access(credential="browser", page=True), documented=False)
+@router.post("/sign-out", access=Access(credential="browser", page=True))
 async def sign_out(request: ApiRequest) -> Response:
     """End the session at once."""
     return await ended(request, "/sign-in")

@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from api.console.forms import body_of, paged, read_json
 from api.console.integrations.calls import Outcome, outcome_of
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.sources.routes import CREATE, MODES, REMOVALS, NewSource
 from api.console.words import curl
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, WRITE
 from models.core.base import JsonObject
 from models.messages.jobs.queries import own_job
@@ -30,7 +30,7 @@ from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSou
 from runtime.errors import NotFoundError
 from runtime.families import Family
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _ALL = DATA_SOURCES.removeprefix("/v1")
 _ONE = DATA_SOURCE.removeprefix("/v1")
@@ -38,7 +38,7 @@ _READ = paged(replace(CREATE, joins=True, heavy=True))
 _ROWS = 20
 
 
-@router.post(f"{_ALL}/preview", access=_READ, documented=False)
+@router.post(f"{_ALL}/preview", access=_READ)
 async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     """Read the first rows of a source that is being described."""
     fields = {"kind": body.kind, "config": read_json("config", body.config), "limit": _ROWS}
@@ -48,9 +48,7 @@ async def preview_described(request: ApiRequest, body: NewSource) -> Response:
     return _lead(request)
 
 
-@router.post(
-    f"{_ONE}/preview", access=paged(replace(WRITE, joins=True, heavy=True)), documented=False
-)
+@router.post(f"{_ONE}/preview", access=paged(replace(WRITE, joins=True, heavy=True)))
 async def preview_stored(request: ApiRequest) -> Response:
     """Read the first rows of a source as they are now."""
     work, actor, source_id = request.work, request.actor, request.ids["dataSourceId"]
@@ -61,11 +59,7 @@ async def preview_stored(request: ApiRequest) -> Response:
     return _lead(request)
 
 
-@router.get(
-    f"{_ALL}/previews/{{previewId}}",
-    access=paged(replace(CREATE, idempotent=False)),
-    documented=False,
-)
+@router.get(f"{_ALL}/previews/{{previewId}}", access=paged(replace(CREATE, idempotent=False)))
 async def get_source_preview(request: ApiRequest) -> Response:
     """Look at the first rows of a source, and at the fields that its columns suggest."""
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]

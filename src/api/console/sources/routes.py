@@ -7,11 +7,11 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.forms import Form, body_of, done, paged, read_json
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.kernel.routing import Access, ApiRequest, Cursor, Router
+from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.sources.data_source_runs import RUN
 from api.routers.sources.data_sources import DATA_SOURCE, DATA_SOURCES, READ, WRITE
 from models.core.access.rules import Level, Scope
@@ -27,7 +27,7 @@ from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRow
 from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
 from runtime.errors import ConflictError, InProgressError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PAGE = 50
 _SHOWN_RUNS = 30
@@ -73,9 +73,7 @@ class Refresh(Form):
     force: Literal["true"] | None = None
 
 
-@router.get(
-    _ALL, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW)), documented=False
-)
+@router.get(_ALL, access=paged(Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW)))
 async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the data sources of a workspace."""
     shown = request.page("console data sources", PAGE, cursor)
@@ -86,7 +84,7 @@ async def get_sources(request: ApiRequest, cursor: Cursor = None) -> Response:
     return page(request, "sources.html", shell, listed=listed, cursor=cursor, call=call)
 
 
-@router.get(f"{_ALL}/new", access=paged(CREATE), documented=False)
+@router.get(f"{_ALL}/new", access=paged(CREATE))
 async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTTP_JSON) -> Response:
     """Describe a new data source."""
     example = EXAMPLES.get(kind, {})
@@ -106,7 +104,7 @@ async def get_new(request: ApiRequest, kind: DataSourceKind = DataSourceKind.HTT
     )
 
 
-@router.post(_ALL, access=paged(CREATE), errors=[ConflictError], documented=False)
+@router.post(_ALL, access=paged(CREATE), errors=[ConflictError])
 async def create(request: ApiRequest, body: NewSource) -> Response:
     """Create a data source, and lead to it."""
     keys = [key.strip() for key in body.key_fields.split(",")]
@@ -123,7 +121,7 @@ async def create(request: ApiRequest, body: NewSource) -> Response:
     return see_other(f"/workspaces/{request.workspace_id}/data-sources/{source.id}")
 
 
-@router.get(_ONE, access=paged(READ), documented=False)
+@router.get(_ONE, access=paged(READ))
 async def get_source(request: ApiRequest) -> Response:
     """Look at a data source and its runs, and follow them."""
     work, workspace_id, source_id = request.work, request.actor.workspace_id, _id(request)
@@ -145,7 +143,7 @@ async def get_source(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{_ONE}/refresh", access=paged(WRITE), documented=False)
+@router.post(f"{_ONE}/refresh", access=paged(WRITE))
 async def refresh(request: ApiRequest, body: Refresh) -> Response:
     """Refresh a data source."""
     run_id, force = request.new_id, body.force is not None
@@ -153,7 +151,7 @@ async def refresh(request: ApiRequest, body: Refresh) -> Response:
     return done(request, "The refresh is on its way.", _path(request))
 
 
-@router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_ONE}/enable", access=paged(WRITE), errors=[ConflictError])
 async def enable(request: ApiRequest, body: Switch) -> Response:
     """Let a data source be refreshed, or stop that."""
     change = body_of(UpdateDataSource, {"enabled": body.enabled == "true"})
@@ -162,14 +160,14 @@ async def enable(request: ApiRequest, body: Switch) -> Response:
     return done(request, f"The data source is {word}.", _path(request))
 
 
-@router.post(f"{_ONE}/delete", access=paged(WRITE), documented=False)
+@router.post(f"{_ONE}/delete", access=paged(WRITE))
 async def delete(request: ApiRequest) -> Response:
     """Put a data source into the trash; its records stay."""
     await commands.delete_data_source(request.work, request.actor, _id(request))
     return see_other(f"/workspaces/{request.workspace_id}/data-sources")
 
 
-@router.post(f"{_RUN}/cancel", access=paged(WRITE), documented=False)
+@router.post(f"{_RUN}/cancel", access=paged(WRITE))
 async def cancel(request: ApiRequest) -> Response:
     """Cancel a run, which then writes nothing."""
     run_id = request.ids["runId"]
@@ -177,7 +175,7 @@ async def cancel(request: ApiRequest) -> Response:
     return done(request, "The run is cancelled.", _path(request))
 
 
-@router.post(f"{_RUN}/retry", access=paged(WRITE), errors=[ConflictError], documented=False)
+@router.post(f"{_RUN}/retry", access=paged(WRITE), errors=[ConflictError])
 async def retry(request: ApiRequest) -> Response:
     """Try a failed or cancelled run again."""
     ids = _id(request), request.ids["runId"], request.new_id
@@ -185,12 +183,7 @@ async def retry(request: ApiRequest) -> Response:
     return done(request, "It is tried again.", _path(request))
 
 
-@router.post(
-    f"{_RUN}/revert",
-    access=paged(WRITE),
-    errors=[ConflictError, InProgressError],
-    documented=False,
-)
+@router.post(f"{_RUN}/revert", access=paged(WRITE), errors=[ConflictError, InProgressError])
 async def revert(request: ApiRequest) -> Response:
     """Take the newest run back; records that were changed since are kept."""
     run_id, job_id = request.ids["runId"], request.new_id

@@ -4,17 +4,17 @@ from starlette.responses import Response
 
 from api.console.charts import chart_of
 from api.console.forms import paged
-from api.console.refusals import refuse
 from api.console.rendering import page
+from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.kernel.routing import Access, ApiRequest, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, QueryId
 from models.automation.run_statistics.queries import get_statistics, span
 from models.automation.run_statistics.rules import Grain
 from models.core.access.rules import Level, Scope
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _PERIODS = (("hour", "Last 24 hours"), ("day", "Last 30 days"))
 
@@ -22,7 +22,6 @@ _PERIODS = (("hour", "Last 24 hours"), ("day", "Last 30 days"))
 @router.get(
     "/workspaces/{workspaceId}/runs/statistics",
     access=paged(Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW, heavy=True)),
-    documented=False,
 )
 async def get_statistics_page(
     request: ApiRequest, by: Grain = Grain.HOUR, automation_id: QueryId | None = None

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.scopes import PRESETS, Preset, areas, preset_scopes
 from api.console.workspace.settings import (
@@ -17,7 +17,7 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.api_keys import commands, queries
@@ -26,7 +26,7 @@ from models.people.users.queries import display_names
 from runtime.errors import PlatformError, ValidationError
 from runtime.timestamps import wire_timestamp
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 KEYS = f"{SETTINGS}/api-keys"
 
@@ -47,7 +47,7 @@ class KeyState(StrEnum):
     ENDED = "ended"
 
 
-@router.get(KEYS, access=reads(Scope.API_KEYS_READ), documented=False)
+@router.get(KEYS, access=reads(Scope.API_KEYS_READ))
 async def get_api_keys(
     request: ApiRequest,
     cursor: Cursor = None,
@@ -74,13 +74,13 @@ async def get_api_keys(
     )
 
 
-@router.get(f"{KEYS}/new", access=reads(Scope.API_KEYS_WRITE), documented=False)
+@router.get(f"{KEYS}/new", access=reads(Scope.API_KEYS_WRITE))
 async def get_new_api_key(request: ApiRequest, preset: Preset = Preset.READ) -> Response:
     """Choose what a new key may do."""
     return await _form(request, BLANK, preset)
 
 
-@router.post(KEYS, access=changes(Scope.API_KEYS_WRITE), documented=False)
+@router.post(KEYS, access=changes(Scope.API_KEYS_WRITE))
 async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an API key, and show its secret this once."""
 
@@ -104,9 +104,7 @@ async def create_api_key_by_form(request: ApiRequest, body: Fields) -> Response:
 
 
 @router.post(
-    f"{KEYS}/{{apiKeyId}}/revoke",
-    access=changes(Scope.API_KEYS_WRITE, resource="api_key"),
-    documented=False,
+    f"{KEYS}/{{apiKeyId}}/revoke", access=changes(Scope.API_KEYS_WRITE, resource="api_key")
 )
 async def revoke_api_key_by_form(request: ApiRequest) -> Response:
     """Revoke an API key; it stops at once."""

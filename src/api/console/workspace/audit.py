@@ -2,19 +2,19 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.settings import SETTINGS, reads, settings_page, turning
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.api_keys.queries import key_names
 from models.people.request_logs.queries import list_audit_log
 from models.people.users.queries import display_names
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
-@router.get(f"{SETTINGS}/audit", access=reads(Scope.WORKSPACE_UPDATE), documented=False)
+@router.get(f"{SETTINGS}/audit", access=reads(Scope.WORKSPACE_UPDATE))
 async def get_audit_log(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through the changes made in a workspace."""
     wanted = request.page("audit log", DEFAULT_LIMIT, cursor)

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.settings import Notice, led_to, settings_page, turning
 from api.console.workspace.webhooks import ENDPOINT, READ_ONE, WRITE
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.webhook_endpoints import commands, queries
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 SIGNS: Mapping[DeliveryStatus, str] = {
     DeliveryStatus.PENDING: "waiting",
@@ -25,7 +25,7 @@ SIGNS: Mapping[DeliveryStatus, str] = {
 """The sign by which each state is shown."""
 
 
-@router.get(ENDPOINT, access=READ_ONE, documented=False)
+@router.get(ENDPOINT, access=READ_ONE)
 async def get_webhook_endpoint_page(
     request: ApiRequest,
     cursor: Cursor = None,
@@ -54,7 +54,7 @@ async def get_webhook_endpoint_page(
     )
 
 
-@router.post(f"{ENDPOINT}/test", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/test", access=WRITE)
 async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Send an endpoint a test."""
     endpoint_id = request.ids["endpointId"]
@@ -62,7 +62,7 @@ async def test_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     return led_to(request, "webhooks", endpoint_id, notice=Notice.SENT)
 
 
-@router.post(f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/deliveries/{{deliveryId}}/redeliver", access=WRITE)
 async def redeliver_by_form(request: ApiRequest) -> Response:
     """Deliver an event to an endpoint once more."""
     endpoint_id, delivery_id = request.ids["endpointId"], request.ids["deliveryId"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -14,14 +14,14 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.experiments import commands, queries
 from models.people.experiments.rules import TRANSITIONS, ExperimentStatus
 from models.people.experiments.shapes import ExperimentBody, UpdateExperiment
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 EXPERIMENTS = f"{SETTINGS}/experiments"
 EXPERIMENT = f"{EXPERIMENTS}/{{experimentId}}"
@@ -37,7 +37,7 @@ SIGNS: Mapping[ExperimentStatus, str] = {
 """The sign by which each state is shown."""
 
 
-@router.get(EXPERIMENTS, access=administers(), documented=False)
+@router.get(EXPERIMENTS, access=administers())
 async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Response:
     """Look through experiments and their figures."""
     wanted = request.page("experiments", DEFAULT_LIMIT, cursor)
@@ -52,13 +52,13 @@ async def get_experiments(request: ApiRequest, cursor: Cursor = None) -> Respons
     )
 
 
-@router.get(EXPERIMENT, access=administers(), documented=False)
+@router.get(EXPERIMENT, access=administers())
 async def get_experiment_page(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the results of an experiment."""
     return await _shown(request, BLANK, notice=notice)
 
 
-@router.post(f"{EXPERIMENT}/status", access=administers(form=True), documented=False)
+@router.post(f"{EXPERIMENT}/status", access=administers(form=True))
 async def change_experiment_status(request: ApiRequest, body: Fields) -> Response:
     """Bring an experiment into another state."""
     experiment_id = request.ids["experimentId"]

@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -13,23 +13,23 @@ from api.console.workspace.settings import (
     reads,
     settings_page,
 )
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.people.workspaces import commands
 from models.people.workspaces.queries import get_workspace
 from models.people.workspaces.shapes import UpdateWorkspace, WorkspaceEntry
 from runtime.errors import PlatformError, ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
-@router.get(SETTINGS, access=reads(Scope.WORKSPACE_READ), documented=False)
+@router.get(SETTINGS, access=reads(Scope.WORKSPACE_READ))
 async def get_settings(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the name, the address and the icon of a workspace."""
     return await _shown(request, BLANK, notice=notice)
 
 
-@router.post(SETTINGS, access=changes(Scope.WORKSPACE_UPDATE), documented=False)
+@router.post(SETTINGS, access=changes(Scope.WORKSPACE_UPDATE))
 async def change_settings(request: ApiRequest, body: Fields) -> Response:
     """Change the name, the address or the icon of a workspace."""
     texts = body.texts
@@ -45,7 +45,7 @@ async def change_settings(request: ApiRequest, body: Fields) -> Response:
     return led_to(request, notice=Notice.SAVED)
 
 
-@router.post(f"{SETTINGS}/delete", access=changes(Scope.WORKSPACE_DELETE), documented=False)
+@router.post(f"{SETTINGS}/delete", access=changes(Scope.WORKSPACE_DELETE))
 async def delete_workspace_by_form(request: ApiRequest, body: Fields) -> Response:
     """Delete a workspace whose name was typed."""
     actor = request.actor

@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.members import roles_given_by
@@ -16,7 +16,7 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.invitations import commands, queries
@@ -24,13 +24,13 @@ from models.people.invitations.rules import LIFETIME
 from models.people.invitations.shapes import CreateInvitation, IssuedInvitation
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 INVITATIONS = f"{SETTINGS}/invitations"
 ANSWER = "/invitations/{invitationToken}"
 
 
-@router.get(INVITATIONS, access=reads(Scope.MEMBERS_READ), documented=False)
+@router.get(INVITATIONS, access=reads(Scope.MEMBERS_READ))
 async def get_invitations(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
@@ -38,7 +38,7 @@ async def get_invitations(
     return await _shown(request, cursor, notice=notice)
 
 
-@router.post(INVITATIONS, access=changes(Scope.MEMBERS_INVITE), documented=False)
+@router.post(INVITATIONS, access=changes(Scope.MEMBERS_INVITE))
 async def invite(request: ApiRequest, body: Fields) -> Response:
     """Invite a person, and show the link this once."""
 
@@ -57,7 +57,6 @@ async def invite(request: ApiRequest, body: Fields) -> Response:
 @router.post(
     f"{INVITATIONS}/{{invitationId}}/revoke",
     access=changes(Scope.MEMBERS_INVITE, resource="invitation"),
-    documented=False,
 )
 async def revoke_invitation_by_form(request: ApiRequest) -> Response:
     """Revoke an open invitation."""
@@ -65,7 +64,7 @@ async def revoke_invitation_by_form(request: ApiRequest) -> Response:
     return led_to(request, "invitations", notice=Notice.REVOKED)
 
 
-@router.get(ANSWER, access=reads(), documented=False)
+@router.get(ANSWER, access=reads())
 async def get_invitation(request: ApiRequest) -> Response:
     """Ask before an invitation is accepted."""
     token = request.path_params["invitationToken"]
@@ -73,7 +72,7 @@ async def get_invitation(request: ApiRequest) -> Response:
     return page(request, "invitation.html", await shell_of(request), invited=entry)
 
 
-@router.post(ANSWER, access=changes(), documented=False)
+@router.post(ANSWER, access=changes())
 async def accept_invitation_by_form(request: ApiRequest) -> Response:
     """Become a member of the workspace that invites the caller."""
     token = request.path_params["invitationToken"]

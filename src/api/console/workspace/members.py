@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -14,7 +14,7 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Role, Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.members import commands, queries
@@ -22,13 +22,13 @@ from models.people.members.rules import outranks
 from models.people.members.shapes import MemberBody, UpdateMember
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 MEMBERS = f"{SETTINGS}/members"
 MEMBER = f"{MEMBERS}/{{userId}}"
 
 
-@router.get(MEMBERS, access=reads(Scope.MEMBERS_READ), documented=False)
+@router.get(MEMBERS, access=reads(Scope.MEMBERS_READ))
 async def get_members(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
@@ -36,9 +36,7 @@ async def get_members(
     return await _shown(request, cursor, notice=notice)
 
 
-@router.post(
-    f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"), documented=False
-)
+@router.post(f"{MEMBER}/role", access=changes(Scope.MEMBERS_MANAGE, resource="user"))
 async def change_role(request: ApiRequest, body: Fields) -> Response:
     """Change the role of a member."""
 
@@ -54,9 +52,7 @@ async def change_role(request: ApiRequest, body: Fields) -> Response:
     return led_to(request, "members", notice=Notice.SAVED)
 
 
-@router.post(
-    f"{MEMBER}/remove", access=changes(Scope.WORKSPACE_READ, resource="user"), documented=False
-)
+@router.post(f"{MEMBER}/remove", access=changes(Scope.WORKSPACE_READ, resource="user"))
 async def remove_member_by_form(request: ApiRequest) -> Response:
     """Remove a member, or leave."""
     user_id = request.ids["userId"]

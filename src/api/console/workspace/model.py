@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -12,7 +12,7 @@ from api.console.workspace.settings import (
     reads,
     settings_page,
 )
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.workspace.model_settings import commands, queries
 from models.workspace.model_settings.shapes import (
@@ -23,18 +23,18 @@ from models.workspace.model_settings.shapes import (
 )
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 MODEL = f"{SETTINGS}/model"
 
 
-@router.get(MODEL, access=reads(Scope.MODELS_READ), documented=False)
+@router.get(MODEL, access=reads(Scope.MODELS_READ))
 async def get_model_form(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the language model of a workspace."""
     return await _shown(request, BLANK, notice=notice)
 
 
-@router.post(MODEL, access=changes(Scope.MODELS_WRITE), documented=False)
+@router.post(MODEL, access=changes(Scope.MODELS_WRITE))
 async def put_model_by_form(request: ApiRequest, body: Fields) -> Response:
     """Set the language model of a workspace."""
 

@@ -4,20 +4,20 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import page, see_other
+from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
 from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import changes, reads, turning
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.notifications import commands, queries
 from models.messages.notifications.shapes import ArchiveNotifications, MarkRead
 from runtime.errors import ValidationError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 INBOX = "/workspaces/{workspaceId}/notifications"
 
@@ -30,7 +30,7 @@ class Shown(StrEnum):
     ALL = "all"
 
 
-@router.get(INBOX, access=reads(Scope.WORKSPACE_READ), documented=False)
+@router.get(INBOX, access=reads(Scope.WORKSPACE_READ))
 async def get_notifications(
     request: ApiRequest, show: Shown = Shown.UNREAD, cursor: Cursor = None
 ) -> Response:
@@ -70,7 +70,7 @@ async def get_notifications(
     )
 
 
-@router.post(f"{INBOX}/read", access=changes(Scope.WORKSPACE_READ), documented=False)
+@router.post(f"{INBOX}/read", access=changes(Scope.WORKSPACE_READ))
 async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
     """Mark one notification read, or all of them."""
     one = body.texts.get("notificationId")
@@ -80,7 +80,7 @@ async def mark_read_by_form(request: ApiRequest, body: Fields) -> Response:
     return _back(request, body)
 
 
-@router.post(f"{INBOX}/archive", access=changes(Scope.WORKSPACE_READ), documented=False)
+@router.post(f"{INBOX}/archive", access=changes(Scope.WORKSPACE_READ))
 async def archive_by_form(request: ApiRequest, body: Fields) -> Response:
     """Archive one notification that is read, or all of these."""
     one = body.texts.get("notificationId")

@@ -3,29 +3,29 @@
 from starlette.responses import Response
 
 from api.console.pauses import Pause, Resume, take
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, read_as
 from api.console.workspace.settings import SETTINGS, changes, reads, settings_page, settings_path
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.core.pauses.queries import answer
 from models.core.pauses.rules import PauseSubject
 from models.core.pauses.shapes import PauseWork, ResumeWork
 from models.workspace.pauses import commands
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 _PAUSE = f"{SETTINGS}/pause"
 _CHANGE = changes(Scope.WORKSPACE_UPDATE)
 
 
-@router.get(_PAUSE, access=reads(Scope.WORKSPACE_READ), documented=False)
+@router.get(_PAUSE, access=reads(Scope.WORKSPACE_READ))
 async def get_workspace_pause_page(request: ApiRequest) -> Response:
     """Look at the pause of a workspace."""
     return await _page(request, BLANK)
 
 
-@router.post(_PAUSE, access=_CHANGE, documented=False)
+@router.post(_PAUSE, access=_CHANGE)
 async def pause_workspace_by_form(request: ApiRequest, body: Pause) -> Response:
     """Pause a workspace."""
 
@@ -37,7 +37,7 @@ async def pause_workspace_by_form(request: ApiRequest, body: Pause) -> Response:
     return await take(request, pause, {"reason": body.reason}, _page, _path(request))
 
 
-@router.post(f"{_PAUSE}/resume", access=_CHANGE, documented=False)
+@router.post(f"{_PAUSE}/resume", access=_CHANGE)
 async def resume_workspace_by_form(request: ApiRequest, body: Resume) -> Response:
     """Resume a workspace."""
 

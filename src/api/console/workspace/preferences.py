@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -12,19 +12,19 @@ from api.console.workspace.settings import (
     reads,
     settings_page,
 )
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.messages.notification_preferences import commands, queries
 from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notification_preferences.rules import NoticeChannel
 from models.messages.notification_preferences.shapes import ReplacePreferences
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 PREFERENCES = f"{SETTINGS}/notifications"
 
 
-@router.get(PREFERENCES, access=reads(Scope.WORKSPACE_READ), documented=False)
+@router.get(PREFERENCES, access=reads(Scope.WORKSPACE_READ))
 async def get_preferences_form(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at the channels of each kind of notification."""
     chosen_channels = await queries.get_preferences(request.work, request.principal)
@@ -37,7 +37,7 @@ async def get_preferences_form(request: ApiRequest, notice: Notice | None = None
     )
 
 
-@router.post(PREFERENCES, access=changes(Scope.WORKSPACE_READ), documented=False)
+@router.post(PREFERENCES, access=changes(Scope.WORKSPACE_READ))
 async def replace_preferences_by_form(request: ApiRequest, body: Fields) -> Response:
     """Replace the channels of every kind: a box that is not ticked is a channel that is off."""
     choices = {

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -12,19 +12,19 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.release_notices import commands, queries
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import PublishRelease, Release
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 NOTICES = f"{SETTINGS}/release-notices"
 
 
-@router.get(NOTICES, access=administers(), documented=False)
+@router.get(NOTICES, access=administers())
 async def get_release_notices(
     request: ApiRequest,
     cursor: Cursor = None,
@@ -35,7 +35,7 @@ async def get_release_notices(
     return await _shown(request, BLANK, channel, cursor, notice)
 
 
-@router.post(NOTICES, access=administers(form=True), documented=False)
+@router.post(NOTICES, access=administers(form=True))
 async def publish_release_notice_by_form(request: ApiRequest, body: Fields) -> Response:
     """Publish a release notice for all users of a channel."""
 

@@ -2,19 +2,19 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.settings import SETTINGS, reads, settings_page, turning
-from api.kernel.routing import ApiRequest, Cursor, Limit, Router
+from api.kernel.routing import ApiRequest, Cursor, Limit
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.people.api_keys.queries import key_names
 from models.people.request_logs.queries import page_of_requests
 from models.people.users.queries import display_names
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 
-@router.get(f"{SETTINGS}/request-logs", access=reads(Scope.API_KEYS_READ), documented=False)
+@router.get(f"{SETTINGS}/request-logs", access=reads(Scope.API_KEYS_READ))
 async def get_request_logs(
     request: ApiRequest, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
 ) -> Response:

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -13,19 +13,19 @@ from api.console.workspace.settings import (
     settings_page,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.automation.secrets import commands, queries
 from models.automation.secrets.shapes import PutSecret, SecretBody
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 SECRETS = f"{SETTINGS}/secrets"
 
 
-@router.get(SECRETS, access=reads(Scope.INTEGRATIONS_READ), documented=False)
+@router.get(SECRETS, access=reads(Scope.INTEGRATIONS_READ))
 async def get_secrets(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
@@ -33,7 +33,7 @@ async def get_secrets(
     return await _shown(request, cursor, notice=notice)
 
 
-@router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE), documented=False)
+@router.post(SECRETS, access=changes(Scope.INTEGRATIONS_WRITE))
 async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
     """Store a secret, or give it another value."""
     name = body.texts.get("name", "")
@@ -50,9 +50,7 @@ async def put_secret_by_form(request: ApiRequest, body: Fields) -> Response:
     return led_to(request, "secrets", notice=Notice.SAVED)
 
 
-@router.post(
-    f"{SECRETS}/{{secretName}}/delete", access=changes(Scope.INTEGRATIONS_WRITE), documented=False
-)
+@router.post(f"{SECRETS}/{{secretName}}/delete", access=changes(Scope.INTEGRATIONS_WRITE))
 async def delete_secret_by_form(request: ApiRequest) -> Response:
     """Delete a secret."""
     name = request.path_params["secretName"]

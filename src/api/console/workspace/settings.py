@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.console.rendering import page, see_other
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import Entered
+from api.console.workspace.entered import BLANK, Entered
 from api.console.workspace.sections import visible_groups
 from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope
@@ -69,12 +69,9 @@ def turning(
 
 
 async def settings_page(
-    request: ApiRequest, template: str, section: str, **context: object
+    request: ApiRequest, template: str, section: str, entered: Entered = BLANK, **context: object
 ) -> Response:
-    """A page of the settings with the list of its sections.
-
-    With a form in `entered` that was not taken, it has the status of the refusal.
-    """
+    """A page of the settings with the list of its sections."""
     shell = await shell_of(request)
     groups = visible_groups(request.actor.scopes, is_administrator=request.principal.platform_admin)
 
@@ -82,11 +79,17 @@ async def settings_page(
         sent = None if body is None else json.dumps(body, ensure_ascii=False)
         return curl(shell.base, method, f"/v1{path}", sent)
 
-    answer = page(request, template, shell, section=section, groups=groups, call=call, **context)
-    entered = context.get("entered")
-    if isinstance(entered, Entered) and entered.refusal is not None:
-        answer.status_code = entered.refusal.status
-    return answer
+    return page(
+        request,
+        template,
+        shell,
+        entered=entered,
+        refusal=entered.refusal,
+        section=section,
+        groups=groups,
+        call=call,
+        **context,
+    )
 
 
 def settings_path(request: ApiRequest, *parts: object) -> str:

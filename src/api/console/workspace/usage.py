@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
+from api.console.routing import page_router
 from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -12,19 +12,19 @@ from api.console.workspace.settings import (
     reads,
     settings_page,
 )
-from api.kernel.routing import ApiRequest, Router
+from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope
 from models.people.workspaces.commands import change_plan
 from models.people.workspaces.rules import Plan
 from models.people.workspaces.shapes import ChangePlan
 from models.workspace.usage.queries import get_usage
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 USAGE = f"{SETTINGS}/usage"
 
 
-@router.get(USAGE, access=reads(Scope.BILLING_READ), documented=False)
+@router.get(USAGE, access=reads(Scope.BILLING_READ))
 async def get_usage_page(request: ApiRequest, notice: Notice | None = None) -> Response:
     """Look at what a workspace holds, and what it did this month."""
     usage = await get_usage(request.work, request.actor)
@@ -39,7 +39,7 @@ async def get_usage_page(request: ApiRequest, notice: Notice | None = None) -> R
     )
 
 
-@router.post(f"{USAGE}/plan", access=changes(Scope.BILLING_MANAGE), documented=False)
+@router.post(f"{USAGE}/plan", access=changes(Scope.BILLING_MANAGE))
 async def change_plan_by_form(request: ApiRequest, body: Fields) -> Response:
     """Put a workspace on another plan."""
     await change_plan(request.work, request.actor, read_as(ChangePlan, body.texts))

@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
-from api.console.refusals import refuse
 from api.console.rendering import see_other
+from api.console.routing import page_router
 from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
@@ -15,7 +15,7 @@ from api.console.workspace.settings import (
     settings_path,
     turning,
 )
-from api.kernel.routing import ApiRequest, Cursor, Router
+from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope
 from models.core.pagination import DEFAULT_LIMIT
 from models.messages.webhook_endpoints import commands, queries
@@ -28,7 +28,7 @@ from models.messages.webhook_endpoints.shapes import (
 from models.messages.workspace_events.rules import EventType
 from runtime.errors import PlatformError
 
-router = Router(tags=["console"], refuse=refuse)
+router = page_router()
 
 ENDPOINTS = f"{SETTINGS}/webhooks"
 ENDPOINT = f"{ENDPOINTS}/{{endpointId}}"
@@ -37,7 +37,7 @@ EDIT_ONE = reads(Scope.WEBHOOKS_WRITE, resource="endpoint")
 WRITE = changes(Scope.WEBHOOKS_WRITE, resource="endpoint")
 
 
-@router.get(ENDPOINTS, access=reads(Scope.WEBHOOKS_READ), documented=False)
+@router.get(ENDPOINTS, access=reads(Scope.WEBHOOKS_READ))
 async def get_webhook_endpoints(
     request: ApiRequest, cursor: Cursor = None, notice: Notice | None = None
 ) -> Response:
@@ -54,13 +54,13 @@ async def get_webhook_endpoints(
     )
 
 
-@router.get(f"{ENDPOINTS}/new", access=reads(Scope.WEBHOOKS_WRITE), documented=False)
+@router.get(f"{ENDPOINTS}/new", access=reads(Scope.WEBHOOKS_WRITE))
 async def get_new_webhook_endpoint(request: ApiRequest) -> Response:
     """Choose what a new endpoint is told."""
     return await _form(request, BLANK, None)
 
 
-@router.post(ENDPOINTS, access=changes(Scope.WEBHOOKS_WRITE), documented=False)
+@router.post(ENDPOINTS, access=changes(Scope.WEBHOOKS_WRITE))
 async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> Response:
     """Create an endpoint, and show its secret this once."""
 
@@ -76,13 +76,13 @@ async def create_webhook_endpoint_by_form(request: ApiRequest, body: Fields) -> 
     return await _secret(request, outcome)
 
 
-@router.get(f"{ENDPOINT}/edit", access=EDIT_ONE, documented=False)
+@router.get(f"{ENDPOINT}/edit", access=EDIT_ONE)
 async def get_webhook_endpoint_form(request: ApiRequest) -> Response:
     """Look at what an endpoint is told, to change it."""
     return await _form(request, BLANK, await _endpoint(request))
 
 
-@router.post(ENDPOINT, access=WRITE, documented=False)
+@router.post(ENDPOINT, access=WRITE)
 async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response:
     """Change the address, the description or the events of an endpoint."""
     outcome = await attempt(request, lambda: _update(request, _values(body)))
@@ -91,21 +91,21 @@ async def change_webhook_endpoint(request: ApiRequest, body: Fields) -> Response
     return led_to(request, "webhooks", outcome.id, notice=Notice.SAVED)
 
 
-@router.post(f"{ENDPOINT}/enable", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/enable", access=WRITE)
 async def enable_webhook_endpoint(request: ApiRequest) -> Response:
     """Have an endpoint be told of what happens from now on."""
     endpoint = await _update(request, {"enabled": True})
     return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
 
 
-@router.post(f"{ENDPOINT}/disable", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/disable", access=WRITE)
 async def disable_webhook_endpoint(request: ApiRequest) -> Response:
     """Tell an endpoint nothing more."""
     endpoint = await _update(request, {"enabled": False})
     return led_to(request, "webhooks", endpoint.id, notice=Notice.SAVED)
 
 
-@router.post(f"{ENDPOINT}/rotate-secret", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/rotate-secret", access=WRITE)
 async def rotate_webhook_secret(request: ApiRequest) -> Response:
     """Give an endpoint a new secret, and show it this once."""
     keys, endpoint_id = request.services.keys, request.ids["endpointId"]
@@ -114,14 +114,14 @@ async def rotate_webhook_secret(request: ApiRequest) -> Response:
     )
 
 
-@router.post(f"{ENDPOINT}/delete", access=WRITE, documented=False)
+@router.post(f"{ENDPOINT}/delete", access=WRITE)
 async def delete_webhook_endpoint_by_form(request: ApiRequest) -> Response:
     """Delete an endpoint."""
     await commands.delete_endpoint(request.work, request.actor, request.ids["endpointId"])
     return led_to(request, "webhooks", notice=Notice.REMOVED)
 
 
-@router.get(f"{ENDPOINT}/rotate-secret", access=READ_ONE, documented=False)
+@router.get(f"{ENDPOINT}/rotate-secret", access=READ_ONE)
 async def get_rotated_secret(request: ApiRequest) -> Response:
     """Lead to the endpoint, whose secret is not shown again."""
     return see_other(settings_path(request, "webhooks", request.ids["endpointId"]))

@@ -65,8 +65,7 @@ async def list_records(
     return Data(await queries.list_records(request.work, request.actor, database_id, page))
 
 
-async def _too_slow(work: UnitOfWork, _last: bool) -> None:
-    del work
+async def _too_slow(_work: UnitOfWork, _last: bool) -> None:
     raise QueryTooSlowError
 
 

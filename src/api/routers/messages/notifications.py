@@ -1,7 +1,11 @@
 """Notifications: the caller's own, in one workspace or in all of them."""
 
+from collections.abc import Sequence
+
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
 from models.core.access.rules import Scope
+from models.core.base import Id
+from models.core.pagination import PageRequest
 from models.messages.notifications import commands, queries
 from models.messages.notifications.shapes import (
     ArchiveNotifications,
@@ -32,13 +36,7 @@ async def list_notifications(
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = [request.actor.workspace_id]
     page = request.page("notifications", limit, cursor, *flags.values())
-    user_id = request.principal.user_id
-    url = request.services.settings.public_url
-    return Data(
-        await queries.list_notifications(
-            request.work, user_id, places, page, **flags, public_url=url
-        )
-    )
+    return await _listed(request, places, page, **flags)
 
 
 @router.post(f"{OWN}/read", access=Access(scopes=[Scope.WORKSPACE_READ], idempotent=True))
@@ -64,13 +62,7 @@ async def list_inbox(
     flags = {"unread_only": unread_only, "include_archived": include_archived}
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     page = request.page("inbox", limit, cursor, workspace_id, *flags.values())
-    user_id = request.principal.user_id
-    url = request.services.settings.public_url
-    return Data(
-        await queries.list_notifications(
-            request.work, user_id, places, page, **flags, public_url=url
-        )
-    )
+    return await _listed(request, places, page, **flags)
 
 
 @router.post(f"{INBOX}/read", access=Access(idempotent=True), errors=[NotFoundError, DeniedError])
@@ -95,3 +87,14 @@ async def archive_notifications(
     """
     places = queries.readable_places(request.principal, request.roles, workspace_id)
     return Data(await commands.archive(request.work, request.principal, places, body))
+
+
+async def _listed(
+    request: ApiRequest, places: Sequence[Id], page: PageRequest, **flags: bool
+) -> Data[NotificationList]:
+    user_id, url = request.principal.user_id, request.services.settings.public_url
+    return Data(
+        await queries.list_notifications(
+            request.work, user_id, places, page, **flags, public_url=url
+        )
+    )

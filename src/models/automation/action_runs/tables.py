@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
-    ForeignKeyConstraint,
     Index,
     UniqueConstraint,
     Uuid,
@@ -16,7 +15,7 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.action_runs.rules import ActionRunStatus, StepStatus
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class ActionRun(SQLModel, table=True):
@@ -31,24 +30,22 @@ class ActionRun(SQLModel, table=True):
     __tablename__ = "action_run"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id", "action_id"], ["action.workspace_id", "action.id"]),
+        same_workspace("action_id", "action.id"),
         one_of("status", ActionRunStatus),
         Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
-        Index("ix_action_run_open", "id", postgresql_where=text("status = 'started'")),
-        Index(
+        partial_index("ix_action_run_open", "id", where="status = 'started'"),
+        partial_index(
             "ix_action_run_open_automation_run_id",
             "automation_run_id",
-            postgresql_where=text("status = 'started' AND automation_run_id IS NOT NULL"),
+            where="status = 'started' AND automation_run_id IS NOT NULL",
         ),
-        Index(
-            "ix_action_run_open_workspace_id",
-            "workspace_id",
-            postgresql_where=text("status = 'started'"),
+        partial_index(
+            "ix_action_run_open_workspace_id", "workspace_id", where="status = 'started'"
         ),
-        Index(
+        partial_index(
             "ix_action_run_dispatched",
             "workspace_id",
-            postgresql_where=text("dispatched_at IS NOT NULL AND status = 'started'"),
+            where="dispatched_at IS NOT NULL AND status = 'started'",
         ),
         Index("ix_action_run_completed_at", "completed_at"),
     )
@@ -78,9 +75,7 @@ class ActionStep(SQLModel, table=True):
 
     __tablename__ = "action_step"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "run_id"], ["action_run.workspace_id", "action_run.id"]
-        ),
+        same_workspace("run_id", "action_run.id"),
         one_of("status", StepStatus),
     )
 

@@ -36,9 +36,8 @@ def _shown(row: Row) -> Row:
     return {**row, "config": hidden(row["config"], written)}
 
 
-async def _usable(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
+async def _usable(_work: UnitOfWork, _target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
     """The rows, switched off whose credentials are to be given first."""
-    del work, target
     return [
         {**row, "enabled": row["enabled"] and not left_hidden(row["config"], written)}
         for row in rows

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy import Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.automation.actions.rules.configs import ActionKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class Action(SQLModel, table=True):
@@ -19,7 +19,7 @@ class Action(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("workspace_id", "key"),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        same_workspace("item_id", "item.id"),
         one_of("kind", ActionKind),
         Index("ix_action_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )

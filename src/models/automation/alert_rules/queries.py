@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, and_, func, or_, select
+from sqlalchemy import Select, and_, or_, select
 
 from models.automation.alert_rules.checks import CheckContext, check
 from models.automation.alert_rules.conditions import AlertKind, read_condition
@@ -111,12 +111,6 @@ def visible_rules(actor: Actor, rules: Select[Any]) -> Select[Any]:
         ),
         or_(_rule.connection_id.is_(None), _rule.connection_id.in_(seen_connections(actor))),
     )
-
-
-async def count_firing(work: UnitOfWork, actor: Actor) -> int:
-    """The number of rules that fire and that the actor sees."""
-    firing = visible_rules(actor, select(_rule.id)).where(_rule.state == AlertState.FIRING)
-    return int(await work.scalar(select(func.count()).select_from(firing.subquery())))
 
 
 def _shown(actor: Actor) -> Select[Any]:

@@ -3,14 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid, text
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.automation.alert_rules.conditions import AlertKind
 from models.automation.alert_rules.rules import AlertDisabledReason, AlertState, Resolution
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class AlertRule(SQLModel, table=True):
@@ -26,30 +26,18 @@ class AlertRule(SQLModel, table=True):
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["saved_by_user_id"], ["app_user.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"],
-            ["automation.workspace_id", "automation.id"],
-            ondelete="CASCADE",
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "connection_id"],
-            ["connection.workspace_id", "connection.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("automation_id", "automation.id", ondelete="CASCADE"),
+        same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
         one_of("kind", AlertKind),
         one_of("state", AlertState),
         one_of("disabled_reason", AlertDisabledReason),
         Index("ix_alert_rule_workspace_id", "workspace_id", "label", "id"),
-        Index("ix_alert_rule_due", "due_at", postgresql_where=text("enabled")),
-        Index(
-            "ix_alert_rule_automation_id",
-            "automation_id",
-            postgresql_where=text("automation_id IS NOT NULL"),
+        partial_index("ix_alert_rule_due", "due_at", where="enabled"),
+        partial_index(
+            "ix_alert_rule_automation_id", "automation_id", where="automation_id IS NOT NULL"
         ),
-        Index(
-            "ix_alert_rule_connection_id",
-            "connection_id",
-            postgresql_where=text("connection_id IS NOT NULL"),
+        partial_index(
+            "ix_alert_rule_connection_id", "connection_id", where="connection_id IS NOT NULL"
         ),
     )
 
@@ -81,24 +69,13 @@ class AlertFiring(SQLModel, table=True):
 
     __tablename__ = "alert_firing"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "alert_rule_id"],
-            ["alert_rule.workspace_id", "alert_rule.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("alert_rule_id", "alert_rule.id", ondelete="CASCADE"),
         one_of("resolution", Resolution),
         Index("ix_alert_firing_alert_rule_id", "alert_rule_id", "fired_at", "id"),
-        Index(
-            "ix_alert_firing_open",
-            "alert_rule_id",
-            unique=True,
-            postgresql_where=text("resolved_at IS NULL"),
+        partial_index(
+            "ix_alert_firing_open", "alert_rule_id", where="resolved_at IS NULL", unique=True
         ),
-        Index(
-            "ix_alert_firing_resolved",
-            "resolved_at",
-            postgresql_where=text("resolved_at IS NOT NULL"),
-        ),
+        partial_index("ix_alert_firing_resolved", "resolved_at", where="resolved_at IS NOT NULL"),
     )
 
     id: Id = Field(primary_key=True)

@@ -24,14 +24,10 @@ _LARGEST = 64 * 1024
 class NodeValues(Protocol):
     """The input and output of a node; None for a value that is too large, too."""
 
-    @property
-    def node_id(self) -> str: ...
-    @property
-    def scope_key(self) -> str: ...
-    @property
-    def input(self) -> JsonObject | None: ...
-    @property
-    def output(self) -> JsonObject | None: ...
+    node_id: str
+    scope_key: str
+    input: JsonObject | None
+    output: JsonObject | None
 
 
 async def executed_nodes(

@@ -23,8 +23,7 @@ _known: OrderedDict[tuple[Id, str], tuple[FirstNode, ...]] = OrderedDict()
 class QueuedRun(RunRow, Protocol):
     """A run that has not begun."""
 
-    @property
-    def start_node_id(self) -> str | None: ...
+    start_node_id: str | None
 
 
 async def queued_nodes(work: UnitOfWork, run: QueuedRun) -> list[NodeRunShape]:

@@ -78,32 +78,24 @@ _EARLIER = PreparedStatement(
 class StoredLoop(Protocol):
     """A loop that was opened: its parameters, and its progress as its output."""
 
-    @property
-    def input(self) -> JsonObject: ...
-    @property
-    def output(self) -> JsonObject | None: ...
+    input: JsonObject
+    output: JsonObject | None
 
 
 class EarlierLoop(Protocol):
     """The same loop in an earlier run."""
 
-    @property
-    def run_id(self) -> Id: ...
-    @property
-    def input(self) -> JsonObject: ...
+    run_id: Id
+    input: JsonObject
 
 
 class FailedItem(Protocol):
     """An iteration that failed; `total` counts all of them."""
 
-    @property
-    def index(self) -> int: ...
-    @property
-    def node_id(self) -> str: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def total(self) -> int: ...
+    index: int
+    node_id: str
+    error: str | None
+    total: int
 
 
 async def read_loop(work: Work, key: NodeKey) -> StoredLoop | None:

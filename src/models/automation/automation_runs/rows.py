@@ -10,104 +10,76 @@ from models.core.base import Id, JsonObject
 class RunStatusRow(Protocol):
     """A run and its status."""
 
-    @property
-    def id(self) -> Id: ...
-    @property
-    def workspace_id(self) -> Id: ...
-    @property
-    def status(self) -> str: ...
+    id: Id
+    workspace_id: Id
+    status: str
 
 
 class AcceptedRow(RunStatusRow, Protocol):
     """A run with its status and the time it was accepted."""
 
-    @property
-    def created_at(self) -> datetime: ...
+    created_at: datetime
 
 
 class RunRow(AcceptedRow, Protocol):
     """The columns of a run that an answer is made of."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def graph_checksum(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def options(self) -> JsonObject: ...
+    automation_id: Id
+    graph_checksum: str
+    source: str
+    options: JsonObject
+
     @property
     def chain(self) -> Sequence[Id]: ...
-    @property
-    def parent_run_id(self) -> Id | None: ...
-    @property
-    def replay_of_run_id(self) -> Id | None: ...
-    @property
-    def concurrency_key(self) -> str | None: ...
-    @property
-    def admitted_at(self) -> datetime | None: ...
+
+    parent_run_id: Id | None
+    replay_of_run_id: Id | None
+    concurrency_key: str | None
+    admitted_at: datetime | None
 
 
 class WholeRun(RunRow, Protocol):
     """A run with what it was given and what came of it."""
 
-    @property
-    def automation_version_id(self) -> Id: ...
-    @property
-    def started_at(self) -> datetime | None: ...
-    @property
-    def completed_at(self) -> datetime | None: ...
-    @property
-    def trigger_payload(self) -> JsonObject: ...
-    @property
-    def output(self) -> JsonObject | None: ...
-    @property
-    def error(self) -> str | None: ...
+    automation_version_id: Id
+    started_at: datetime | None
+    completed_at: datetime | None
+    trigger_payload: JsonObject
+    output: JsonObject | None
+    error: str | None
 
 
 class RetriedRun(RunStatusRow, Protocol):
     """The columns of a run that a retry takes over."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def automation_version_id(self) -> Id: ...
-    @property
-    def graph_checksum(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def trigger_payload(self) -> JsonObject: ...
-    @property
-    def options(self) -> JsonObject: ...
-    @property
-    def attributes(self) -> dict[str, str] | None: ...
-    @property
-    def start_node_id(self) -> str | None: ...
+    automation_id: Id
+    automation_version_id: Id
+    graph_checksum: str
+    source: str
+    trigger_payload: JsonObject
+    options: JsonObject
+    attributes: dict[str, str] | None
+    start_node_id: str | None
 
 
 class HeldRun(RunRow, Protocol):
     """A run whose row the transaction has locked."""
 
-    @property
-    def created_by_user_id(self) -> Id | None: ...
+    created_by_user_id: Id | None
 
 
 class EndedRun(RunStatusRow, Protocol):
     """A run that has just ended: the columns `end_effects.ENDED`."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def error(self) -> str | None: ...
-    @property
-    def options(self) -> JsonObject: ...
+    automation_id: Id
+    source: str
+    error: str | None
+    options: JsonObject
+
     @property
     def chain(self) -> Sequence[Id]: ...
-    @property
-    def concurrency_key(self) -> str | None: ...
+
+    concurrency_key: str | None
 
 
 class ExecutedNode(Protocol):

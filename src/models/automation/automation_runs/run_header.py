@@ -183,16 +183,11 @@ async def load_header(work: Work, run_id: Id) -> RunHeader | None:
 class NodeOutput(Protocol):
     """The output of a node that ended; of one that failed, its error."""
 
-    @property
-    def node_id(self) -> str: ...
-    @property
-    def scope_key(self) -> str: ...
-    @property
-    def run_id(self) -> Id: ...
-    @property
-    def succeeded(self) -> bool: ...
-    @property
-    def output(self) -> JsonObject: ...
+    node_id: str
+    scope_key: str
+    run_id: Id
+    succeeded: bool
+    output: JsonObject
 
 
 async def load_outputs(

@@ -34,12 +34,9 @@ _AWAITED = frozenset(
 class StartedVersion(Protocol):
     """The version that a run executes, as far as Temporal is told of it."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def version(self) -> int: ...
+    automation_id: Id
+    label: str
+    version: int
 
 
 def start_intent(
@@ -88,20 +85,13 @@ def summary(label: str, version: int, source: RunSource) -> str:
 
 
 class _AcceptedRun(StartedVersion, Protocol):
-    @property
-    def id(self) -> Id: ...
-    @property
-    def workspace_id(self) -> Id: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def attributes(self) -> Mapping[str, str] | None: ...
-    @property
-    def parent_run_id(self) -> Id | None: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def created_at(self) -> datetime: ...
+    id: Id
+    workspace_id: Id
+    source: str
+    attributes: Mapping[str, str] | None
+    parent_run_id: Id | None
+    status: str
+    created_at: datetime
 
 
 _run = automation_run.c

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.automation_runs.rules import ENDED_RUN, OPEN_RUN
 from models.core.base import Id
-from runtime.schema import Timestamp, listed, table_of
+from runtime.schema import Timestamp, listed, partial_index, same_workspace, table_of
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
 """The order of the runs of a concurrency key."""
@@ -38,9 +38,7 @@ class AutomationRun(SQLModel, table=True):
     __tablename__ = "automation_run"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         Index("ix_automation_run_automation_id_created_at", "automation_id", "created_at", "id"),
         Index("ix_automation_run_workspace_id_created_at", "workspace_id", "created_at", "id"),
         Index(
@@ -86,15 +84,13 @@ class AutomationRun(SQLModel, table=True):
             postgresql_ops={"attributes": "jsonb_path_ops"},
             postgresql_where=text("attributes IS NOT NULL"),
         ),
-        Index(
-            "ix_automation_run_parent",
-            "parent_run_id",
-            postgresql_where=text("parent_run_id IS NOT NULL"),
+        partial_index(
+            "ix_automation_run_parent", "parent_run_id", where="parent_run_id IS NOT NULL"
         ),
-        Index(
+        partial_index(
             "ix_automation_run_replay_of_run_id",
             "replay_of_run_id",
-            postgresql_where=text("replay_of_run_id IS NOT NULL"),
+            where="replay_of_run_id IS NOT NULL",
         ),
     )
 
@@ -127,15 +123,9 @@ class NodeRun(SQLModel, table=True):
 
     __tablename__ = "node_run"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
-        ),
-        Index(
-            "ix_node_run_failed",
-            "run_id",
-            "node_id",
-            "error_code",
-            postgresql_where=text("status = 'failed'"),
+        same_workspace("run_id", "automation_run.id"),
+        partial_index(
+            "ix_node_run_failed", "run_id", "node_id", "error_code", where="status = 'failed'"
         ),
     )
 
@@ -188,9 +178,7 @@ class SuspendedExecution(SQLModel, table=True):
 
     __tablename__ = "suspended_execution"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
-        ),
+        same_workspace("run_id", "automation_run.id"),
         Index("ix_suspended_execution_run_id", "run_id"),
     )
 

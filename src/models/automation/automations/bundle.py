@@ -51,10 +51,9 @@ def _versions(workspace_id: Id) -> Select[Any]:
 
 
 async def _with_webhook(
-    work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]
+    _work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]
 ) -> Sequence[Row]:
     """The rows, each with a webhook of its own."""
-    del work
     return [
         {
             **row,

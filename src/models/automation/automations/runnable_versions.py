@@ -29,40 +29,27 @@ NO_VERSION = "The automation has no version yet. Give it a graph, then test it."
 class RunnableVersion(Protocol):
     """A version of an automation that has content to run."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def canary(self) -> JsonObject | None: ...
-    @property
-    def version_id(self) -> Id: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def checksum(self) -> str: ...
-    @property
-    def trigger_config(self) -> JsonObject: ...
-    @property
-    def node_count(self) -> int: ...
+    automation_id: Id
+    label: str
+    enabled: bool
+    canary: JsonObject | None
+    version_id: Id
+    version: int
+    checksum: str
+    trigger_config: JsonObject
+    node_count: int
 
 
 class _FrozenVersion(RunnableVersion, Protocol):
-    @property
-    def plan(self) -> JsonObject | None: ...
+    plan: JsonObject | None
 
 
 class _AcceptedRun(Protocol):
     """The facts of a run that say which version it was accepted with."""
 
-    @property
-    def automation_id(self) -> Id: ...
-    @property
-    def automation_version_id(self) -> Id: ...
-    @property
-    def graph_checksum(self) -> str: ...
+    automation_id: Id
+    automation_version_id: Id
+    graph_checksum: str
 
 
 async def published(

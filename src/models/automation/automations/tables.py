@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 
 class Automation(SQLModel, table=True):
@@ -22,9 +22,9 @@ class Automation(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("workspace_id", "key"),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        same_workspace("item_id", "item.id"),
         Index("ix_automation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index("ix_automation_canary", "id", postgresql_where=text("canary IS NOT NULL")),
+        partial_index("ix_automation_canary", "id", where="canary IS NOT NULL"),
     )
 
     id: Id = Field(primary_key=True)
@@ -56,11 +56,7 @@ class AutomationGraph(SQLModel, table=True):
     """
 
     __tablename__ = "automation_graph"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
-    )
+    __table_args__ = (same_workspace("automation_id", "automation.id"),)
 
     automation_id: Id = Field(primary_key=True)
     checksum: str = Field(primary_key=True)
@@ -80,22 +76,19 @@ class AutomationVersion(SQLModel, table=True):
             ["automation_graph.automation_id", "automation_graph.checksum"],
         ),
         UniqueConstraint("automation_id", "version"),
-        Index(
-            "uq_automation_version_draft",
-            "automation_id",
-            unique=True,
-            postgresql_where=text("status = 'draft'"),
+        partial_index(
+            "uq_automation_version_draft", "automation_id", where="status = 'draft'", unique=True
         ),
-        Index(
+        partial_index(
             "uq_automation_version_published",
             "automation_id",
+            where="status = 'published'",
             unique=True,
-            postgresql_where=text("status = 'published'"),
         ),
-        Index(
+        partial_index(
             "ix_automation_version_scheduled",
             "automation_id",
-            postgresql_where=text("trigger = 'schedule' AND published_at IS NOT NULL"),
+            where="trigger = 'schedule' AND published_at IS NOT NULL",
         ),
     )
 

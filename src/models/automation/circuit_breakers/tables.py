@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, text
 from sqlmodel import Field, SQLModel
 
 from models.automation.circuit_breakers.rules import BreakerState
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class CircuitBreaker(SQLModel, table=True):
@@ -20,11 +19,9 @@ class CircuitBreaker(SQLModel, table=True):
 
     __tablename__ = "circuit_breaker"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         one_of("state", BreakerState),
-        Index("ix_circuit_breaker_due_at", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        partial_index("ix_circuit_breaker_due_at", "due_at", where="due_at IS NOT NULL"),
     )
 
     automation_id: Id = Field(primary_key=True)

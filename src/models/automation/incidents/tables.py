@@ -14,7 +14,7 @@ from sqlmodel import Field, SQLModel
 
 from models.automation.incidents.rules import CloseReason
 from models.core.base import Id
-from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
+from runtime.schema import BELONGS_TO, Timestamp, one_of, partial_index, same_workspace, table_of
 
 _IS_OPEN = text("closed_at IS NULL")
 _OF_INCIDENT = (["workspace_id", "incident_id"], ["incident.workspace_id", "incident.id"])
@@ -45,16 +45,14 @@ class Incident(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("automation_id", "fingerprint"),
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         ForeignKeyConstraint(["assignee_user_id"], ["app_user.id"]),
         ForeignKeyConstraint(["closed_by_user_id"], ["app_user.id"]),
         one_of("close_reason", CloseReason),
         Index("ix_incident_all", "workspace_id", "opened_at", "id"),
         Index("ix_incident_open", "workspace_id", "opened_at", "id", postgresql_where=_IS_OPEN),
         Index("ix_incident_checked", "checked_at", postgresql_where=_IS_OPEN),
-        Index("ix_incident_closed", "closed_at", postgresql_where=text("closed_at IS NOT NULL")),
+        partial_index("ix_incident_closed", "closed_at", where="closed_at IS NOT NULL"),
     )
 
     id: Id = Field(primary_key=True)

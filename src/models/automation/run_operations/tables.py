@@ -14,7 +14,7 @@ from models.automation.run_operations.rules import (
     RunOutcome,
 )
 from models.core.base import Id
-from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.schema import Timestamp, listed, one_of, same_workspace, table_of
 
 _IS_OPEN = text(f"status IN ({listed(OPEN_OPERATION)})")
 
@@ -76,9 +76,7 @@ class RunOperationResult(SQLModel, table=True):
 
     __tablename__ = "run_operation_result"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "operation_id"], ["run_operation.workspace_id", "run_operation.id"]
-        ),
+        same_workspace("operation_id", "run_operation.id"),
         UniqueConstraint("operation_id", "run_id"),
         one_of("outcome", RunOutcome),
         Index(

@@ -61,12 +61,9 @@ visible = PlacementOf(
 
 
 class _OverviewRow(RunRow, Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def graph(self) -> JsonObject: ...
+    label: str
+    version: int
+    graph: JsonObject
 
 
 class NodeCount(Protocol):

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, text
+from sqlalchemy import ForeignKeyConstraint, Index
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 
 class SavedRunFilter(SQLModel, table=True):
@@ -20,21 +20,11 @@ class SavedRunFilter(SQLModel, table=True):
     __tablename__ = "saved_run_filter"
     __table_args__ = (
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "owner_user_id"],
-            ["workspace_member.workspace_id", "workspace_member.user_id"],
-            ondelete="CASCADE",
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"],
-            ["automation.workspace_id", "automation.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("owner_user_id", "workspace_member.user_id", ondelete="CASCADE"),
+        same_workspace("automation_id", "automation.id", ondelete="CASCADE"),
         Index("ix_saved_run_filter_workspace_id", "workspace_id", "owner_user_id"),
-        Index(
-            "ix_saved_run_filter_automation_id",
-            "automation_id",
-            postgresql_where=text("automation_id IS NOT NULL"),
+        partial_index(
+            "ix_saved_run_filter_automation_id", "automation_id", where="automation_id IS NOT NULL"
         ),
     )
 

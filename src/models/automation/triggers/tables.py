@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, ForeignKeyConstraint, Index, Uuid, text
+from sqlalchemy import ARRAY, BigInteger, Index, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class DebouncedChange(SQLModel, table=True):
@@ -20,9 +20,7 @@ class DebouncedChange(SQLModel, table=True):
 
     __tablename__ = "debounced_change"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         Index("ix_debounced_change_due_at", "due_at"),
     )
 

@@ -38,23 +38,17 @@ MAX_EVENTS = 100
 class HostedWait(Protocol):
     """A wait whose node has an execution that hosts it."""
 
-    @property
-    def run_id(self) -> Id: ...
-    @property
-    def node_id(self) -> str: ...
-    @property
-    def scope_key(self) -> str: ...
-    @property
-    def workspace_id(self) -> Id: ...
-    @property
-    def workflow_id(self) -> str | None: ...
+    run_id: Id
+    node_id: str
+    scope_key: str
+    workspace_id: Id
+    workflow_id: str | None
 
 
 class Responded(Protocol):
     """A wait with the responses to its node."""
 
-    @property
-    def responses(self) -> list[JsonObject]: ...
+    responses: list[JsonObject]
 
 
 async def lock_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:

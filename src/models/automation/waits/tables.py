@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 
 class RunWait(SQLModel, table=True):
@@ -21,23 +21,21 @@ class RunWait(SQLModel, table=True):
 
     __tablename__ = "run_wait"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
-        ),
+        same_workspace("run_id", "automation_run.id"),
         CheckConstraint("kind IN ('approval', 'wait_event')", name="kind"),
         CheckConstraint("outcome IN ('approved', 'rejected', 'always', 'timeout')", name="outcome"),
         CheckConstraint("(outcome IS NULL) = (resolved_at IS NULL)", name="resolved"),
-        Index(
+        partial_index(
             "ix_run_wait_event_key",
             "workspace_id",
             "event_key",
-            postgresql_where=text("event_key IS NOT NULL AND outcome IS NULL"),
+            where="event_key IS NOT NULL AND outcome IS NULL",
         ),
-        Index(
+        partial_index(
             "ix_run_wait_pending_approval",
             "workspace_id",
             "created_at",
-            postgresql_where=text("kind = 'approval' AND outcome IS NULL"),
+            where="kind = 'approval' AND outcome IS NULL",
         ),
     )
 

@@ -24,16 +24,11 @@ from runtime.work import Work
 class HookedVersion(RunnableVersion, Protocol):
     """A version that a webhook runs, with the sealed secrets that verify a call."""
 
-    @property
-    def workspace_id(self) -> Id: ...
-    @property
-    def sealed_webhook_secret(self) -> bytes: ...
-    @property
-    def sealed_previous_webhook_secret(self) -> bytes | None: ...
-    @property
-    def previous_webhook_secret_until(self) -> datetime | None: ...
-    @property
-    def sealed_value(self) -> bytes | None: ...
+    workspace_id: Id
+    sealed_webhook_secret: bytes
+    sealed_previous_webhook_secret: bytes | None
+    previous_webhook_secret_until: datetime | None
+    sealed_value: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

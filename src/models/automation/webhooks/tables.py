@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
+from sqlalchemy import Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class WebhookReceipt(SQLModel, table=True):
@@ -17,9 +17,7 @@ class WebhookReceipt(SQLModel, table=True):
 
     __tablename__ = "webhook_receipt"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         Index("ix_webhook_receipt_expires_at", "expires_at"),
     )
 

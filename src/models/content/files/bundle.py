@@ -30,8 +30,7 @@ def imported_object_key(workspace_id: object, file_id: object) -> str:
     return f"files/{workspace_id}/{file_id}"
 
 
-async def _prepare(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
-    del work
+async def _prepare(_work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
     return [
         {
             **row,

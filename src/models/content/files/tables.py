@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, table_of
 
 
 class File(SQLModel, table=True):
@@ -31,16 +31,16 @@ class File(SQLModel, table=True):
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         CheckConstraint("byte_size >= 0", name="byte_size"),
         CheckConstraint("octet_length(sha256) = 32", name="sha256"),
-        Index(
+        partial_index(
             "ix_file_workspace_id_created_at_id",
             "workspace_id",
             "created_at",
             "id",
-            postgresql_where=text("deleted_at IS NULL"),
+            where="deleted_at IS NULL",
         ),
         Index("ix_file_object_key", "object_key"),
-        Index("ix_file_deleted_at", "deleted_at", postgresql_where=text("deleted_at IS NOT NULL")),
-        Index("ix_file_private", "created_at", postgresql_where=text("private")),
+        partial_index("ix_file_deleted_at", "deleted_at", where="deleted_at IS NOT NULL"),
+        partial_index("ix_file_private", "created_at", where="private"),
     )
 
     id: Id = Field(primary_key=True)

@@ -4,18 +4,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, case, func, select
+from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import array
 
 from models.content.items.queries import placed_items
 from models.content.items.rules import AccessMode
 from models.content.items.tables import item, item_grant
+from models.content.items.tree import way_to_root
 from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
 from models.core.base import Id
 from runtime.prepared_statement import PreparedStatement
 from runtime.work import Work
 
-_PARENT = item.alias("parent")
 _RESTRICTED = AccessMode.RESTRICTED.value
 
 
@@ -40,22 +40,7 @@ class _Row(Protocol):
 
 
 def _judged() -> Select[Any]:
-    way = (
-        placed_items()
-        .where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid))))
-        .cte("way", recursive=True)
-    )
-    way = way.union(
-        select(
-            _PARENT.c.workspace_id,
-            way.c.item_id,
-            _PARENT.c.id,
-            _PARENT.c.parent_item_id,
-            _PARENT.c.access_mode,
-            _PARENT.c.deleted_at,
-            case((way.c.access_mode == _RESTRICTED, 1), else_=way.c.restrictions),
-        ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
-    )
+    way = way_to_root(placed_items().where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid)))))
     granted = func.array_agg(item_grant.c.user_id).filter(
         way.c.restrictions == 0, item_grant.c.user_id.is_not(None)
     )

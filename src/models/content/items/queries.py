@@ -15,7 +15,6 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
-    case,
     func,
     literal,
     or_,
@@ -26,7 +25,7 @@ from models.content.items.rows import ItemRow
 from models.content.items.rules import TRASH_DAYS, AccessMode
 from models.content.items.shapes import ItemDetail
 from models.content.items.tables import item, item_grant
-from models.content.items.tree import live, subtree
+from models.content.items.tree import live, subtree, way_to_root
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
@@ -34,7 +33,6 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
-_PARENT = item.alias("parent")
 _CHILD = item.alias("child")
 _RESTRICTED = AccessMode.RESTRICTED.value
 
@@ -101,19 +99,7 @@ class PlacementOf:
 
 
 def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
-    way = start.cte("way", recursive=True)
-    # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
-    way = way.union(
-        select(
-            _PARENT.c.workspace_id,
-            way.c.item_id,
-            _PARENT.c.id,
-            _PARENT.c.parent_item_id,
-            _PARENT.c.access_mode,
-            _PARENT.c.deleted_at,
-            case((way.c.access_mode == _RESTRICTED, 1), else_=way.c.restrictions),
-        ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
-    )
+    way = way_to_root(start)
     judged = (
         select(
             way.c.workspace_id,

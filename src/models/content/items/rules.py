@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from models.core.access.rules import Scope
+from models.core.values import children
 
 TRASH_DAYS = 30
 """Days within which what was deleted can be restored (decisions C1)."""
@@ -71,14 +72,8 @@ def metadata_problem(value: Mapping[str, Any]) -> str | None:
         return f"is larger than {MAX_METADATA_BYTES // 1024} KiB"
     level: list[Any] = [value]
     for _ in range(MAX_METADATA_DEPTH):
-        level = [child for one in level for child in _children(one)]
+        level = [child for one in level for child in children(one)]
     return f"is nested deeper than {MAX_METADATA_DEPTH} levels" if level else None
-
-
-def _children(value: object) -> Collection[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 _COPY = re.compile(r" copy(?: [0-9]{1,6})?$")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from models.content.items.rules import AccessMode, ItemKind, metadata_problem
 from models.core.base import (
@@ -18,17 +18,10 @@ from models.core.base import (
     Order,
     Shape,
 )
+from models.core.problems import refused_for
 from runtime.ids import parse_id
 
-
-def _bounded(value: JsonObject) -> JsonObject:
-    problem = metadata_problem(value)
-    if problem is not None:
-        raise ValueError(problem)
-    return value
-
-
-Metadata = Annotated[JsonObject, AfterValidator(_bounded)]
+Metadata = Annotated[JsonObject, refused_for(metadata_problem)]
 
 ROOT = "root"
 

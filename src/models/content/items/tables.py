@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.content.items.rules import AccessMode, ItemKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class Item(SQLModel, table=True):
@@ -23,7 +23,7 @@ class Item(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(["workspace_id", "parent_item_id"], ["item.workspace_id", "item.id"]),
+        same_workspace("parent_item_id", "item.id"),
         one_of("kind", ItemKind),
         one_of("access_mode", AccessMode),
         CheckConstraint("parent_item_id <> id", name="not_its_own_parent"),
@@ -34,29 +34,24 @@ class Item(SQLModel, table=True):
             "position",
             "id",
         ),
-        Index(
+        partial_index(
             "ix_item_closed",
             "workspace_id",
             "id",
-            postgresql_where=text("deleted_at IS NOT NULL OR access_mode = 'restricted'"),
+            where="deleted_at IS NOT NULL OR access_mode = 'restricted'",
         ),
-        Index(
+        partial_index(
             "ix_item_workspace_id_target_id",
             "workspace_id",
             "target_id",
-            postgresql_where=text("target_id IS NOT NULL"),
+            where="target_id IS NOT NULL",
         ),
-        Index(
-            "ix_item_trash",
-            "deleted_at",
-            "id",
-            postgresql_where=text("deleted_at IS NOT NULL"),
-        ),
-        Index(
+        partial_index("ix_item_trash", "deleted_at", "id", where="deleted_at IS NOT NULL"),
+        partial_index(
             "ix_item_workspace_id_deleted_with",
             "workspace_id",
             "deleted_with",
-            postgresql_where=text("deleted_with IS NOT NULL"),
+            where="deleted_with IS NOT NULL",
         ),
     )
 
@@ -88,14 +83,8 @@ class ItemGrant(SQLModel, table=True):
 
     __tablename__ = "item_grant"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "user_id"],
-            ["workspace_member.workspace_id", "workspace_member.user_id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("item_id", "item.id", ondelete="CASCADE"),
+        same_workspace("user_id", "workspace_member.user_id", ondelete="CASCADE"),
         CheckConstraint("level BETWEEN 1 AND 5", name="level"),
         Index("ix_item_grant_workspace_id_user_id", "workspace_id", "user_id"),
     )

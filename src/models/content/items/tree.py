@@ -1,7 +1,10 @@
 """The shape of the tree: what is above an item, and what is below it."""
 
-from sqlalchemy import CTE, ColumnElement, Integer, Uuid, bindparam, literal, select
+from typing import Any
 
+from sqlalchemy import CTE, ColumnElement, Integer, Select, Uuid, bindparam, case, literal, select
+
+from models.content.items.rules import AccessMode
 from models.content.items.tables import item
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -40,6 +43,23 @@ async def way_up(work: UnitOfWork, workspace_id: Id, item_id: Id) -> list[Id]:
     """The ids of an item and of all above it, up to the root; in no order."""
     rows = await _ABOVE.rows(work, {"workspace_id": workspace_id, "id": item_id})
     return [row.id for row in rows]
+
+
+def way_to_root(start: Select[Any]) -> CTE:
+    """The items that `placed_items` selects, with all above them."""
+    way = start.cte("way", recursive=True)
+    # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
+    return way.union(
+        select(
+            _PARENT.c.workspace_id,
+            way.c.item_id,
+            _PARENT.c.id,
+            _PARENT.c.parent_item_id,
+            _PARENT.c.access_mode,
+            _PARENT.c.deleted_at,
+            case((way.c.access_mode == AccessMode.RESTRICTED.value, 1), else_=way.c.restrictions),
+        ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
+    )
 
 
 def subtree(workspace_id: Id, item_id: Id) -> CTE:

@@ -105,6 +105,5 @@ def _block_problem(row: Row) -> str | None:
     return problem
 
 
-async def _measured(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
-    del work, target
+async def _measured(_work: UnitOfWork, _target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
     return [{**row, "byte_size": json_size(row["content"])} for row in rows]

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class Surface(SQLModel, table=True):
@@ -21,17 +21,9 @@ class Surface(SQLModel, table=True):
     __tablename__ = "surface"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"],
-            ["database.workspace_id", "database.id"],
-            ondelete="CASCADE",
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
-        ),
+        same_workspace("item_id", "item.id", ondelete="CASCADE"),
+        same_workspace("database_id", "database.id", ondelete="CASCADE"),
+        same_workspace("record_id", "record.id", ondelete="CASCADE"),
         one_of("kind", SurfaceKind),
         CheckConstraint(
             "num_nonnulls(item_id, database_id) = 1 AND (kind = 'record') = (item_id IS NULL)"
@@ -66,11 +58,7 @@ class Block(SQLModel, table=True):
 
     __tablename__ = "block"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "surface_id"],
-            ["surface.workspace_id", "surface.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("surface_id", "surface.id", ondelete="CASCADE"),
         ForeignKeyConstraint(
             ["surface_id", "parent_block_id"],
             ["block.surface_id", "block.id"],
@@ -112,11 +100,7 @@ class SurfaceComment(SQLModel, table=True):
     __tablename__ = "surface_comment"
     __table_args__ = (
         UniqueConstraint("surface_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "surface_id"],
-            ["surface.workspace_id", "surface.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("surface_id", "surface.id", ondelete="CASCADE"),
         ForeignKeyConstraint(
             ["surface_id", "parent_comment_id"],
             ["surface_comment.surface_id", "surface_comment.id"],

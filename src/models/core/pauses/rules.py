@@ -38,16 +38,11 @@ class PauseState(StrEnum):
 class Holding(Protocol):
     """A pause, as far as it decides where something rests."""
 
-    @property
-    def id(self) -> Id: ...
-    @property
-    def subject_kind(self) -> str: ...
-    @property
-    def subject_id(self) -> Id: ...
-    @property
-    def cause(self) -> str: ...
-    @property
-    def resumed_at(self) -> datetime | None: ...
+    id: Id
+    subject_kind: str
+    subject_id: Id
+    cause: str
+    resumed_at: datetime | None
 
 
 HoldingT = TypeVar("HoldingT", bound=Holding)

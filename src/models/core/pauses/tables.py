@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid, text
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, UniqueConstraint, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.pauses.rules import PauseCause, PauseSubject
-from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
+from runtime.schema import BELONGS_TO, Timestamp, one_of, partial_index, table_of
 
 _SUBJECT = ("workspace_id", "subject_id")
 
@@ -26,7 +26,7 @@ class Pause(SQLModel, table=True):
         UniqueConstraint("subject_id", "cause"),
         one_of("subject_kind", PauseSubject),
         one_of("cause", PauseCause),
-        Index("ix_pause_due_at", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+        partial_index("ix_pause_due_at", "due_at", where="due_at IS NOT NULL"),
         Index("ix_pause_workspace_id", "workspace_id"),
         {"info": {BELONGS_TO: {"automation": _SUBJECT, "workspace": _SUBJECT}}},
     )

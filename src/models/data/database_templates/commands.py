@@ -1,7 +1,7 @@
 """Creating databases from the shipped templates."""
 
 from models.core.access.rules import Actor
-from models.data.database_templates.rules.catalogue import find_template
+from models.data.database_templates.files import find_template
 from models.data.database_templates.shapes import NewFromTemplate
 from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail

@@ -1,15 +1,14 @@
 """Reading the shipped templates."""
 
 from models.core.keys import slug
-from models.data.database_templates.rules.catalogue import TEMPLATES
-from models.data.database_templates.rules.description import Template
+from models.data.database_templates.files import Template, templates
 from models.data.database_templates.shapes import DatabaseTemplateShape
 from models.data.views.rules.kinds import ViewKind
 
 
 def list_templates() -> list[DatabaseTemplateShape]:
     """Every template, in the order they are shown."""
-    return [_shape(template) for template in TEMPLATES]
+    return [_shape(template) for template in templates()]
 
 
 def _shape(template: Template) -> DatabaseTemplateShape:

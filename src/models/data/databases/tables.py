@@ -3,12 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class FieldConversionValue(SQLModel, table=True):
@@ -18,11 +17,7 @@ class FieldConversionValue(SQLModel, table=True):
     """
 
     __tablename__ = "field_conversion_value"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "job_id"], ["job.workspace_id", "job.id"], ondelete="CASCADE"
-        ),
-    )
+    __table_args__ = (same_workspace("job_id", "job.id", ondelete="CASCADE"),)
 
     job_id: Id = Field(primary_key=True)
     record_id: Id = Field(primary_key=True)

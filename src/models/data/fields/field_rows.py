@@ -25,10 +25,10 @@ def fields_as_text() -> ScalarSelect[Any]:
 
     For statements that read a row together with the fields of its database.
     """
-    described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
+    described = func.json_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
     ordered = aggregate_order_by(described, field.c.position, field.c.key)
     return (
-        select(sql_cast(func.jsonb_agg(ordered), Text))
+        select(sql_cast(func.json_agg(ordered), Text))
         .where(
             field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
         )

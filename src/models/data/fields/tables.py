@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class Database(SQLModel, table=True):
@@ -22,7 +22,7 @@ class Database(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("workspace_id", "key"),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        same_workspace("item_id", "item.id"),
         Index("ix_database_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
     )
 
@@ -51,9 +51,7 @@ class DatabaseField(SQLModel, table=True):
     __tablename__ = "field"
     __table_args__ = (
         UniqueConstraint("workspace_id", "database_id", "key"),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
-        ),
+        same_workspace("database_id", "database.id"),
     )
 
     id: Id = Field(primary_key=True)
@@ -82,9 +80,7 @@ class RemovedField(SQLModel, table=True):
     __tablename__ = "removed_field"
     __table_args__ = (
         UniqueConstraint("workspace_id", "database_id", "key"),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
-        ),
+        same_workspace("database_id", "database.id"),
     )
 
     id: Id = Field(primary_key=True)

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 _ZERO = {"server_default": text("0")}
 
@@ -23,14 +23,8 @@ class Form(SQLModel, table=True):
     __tablename__ = "form"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"],
-            ["database.workspace_id", "database.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("item_id", "item.id", ondelete="CASCADE"),
+        same_workspace("database_id", "database.id", ondelete="CASCADE"),
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         Index("uq_form_item_id", "item_id", unique=True),
         Index("ix_form_workspace_id_database_id", "workspace_id", "database_id"),
@@ -61,12 +55,8 @@ class FormSubmission(SQLModel, table=True):
 
     __tablename__ = "form_submission"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "form_id"], ["form.workspace_id", "form.id"], ondelete="CASCADE"
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
-        ),
+        same_workspace("form_id", "form.id", ondelete="CASCADE"),
+        same_workspace("record_id", "record.id", ondelete="CASCADE"),
         Index(
             "ix_form_submission_workspace_id_form_id_created_at_id",
             "workspace_id",

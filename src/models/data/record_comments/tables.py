@@ -6,7 +6,7 @@ from sqlalchemy import ARRAY, CheckConstraint, ForeignKeyConstraint, UniqueConst
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class RecordComment(SQLModel, table=True):
@@ -18,11 +18,7 @@ class RecordComment(SQLModel, table=True):
     __tablename__ = "record_comment"
     __table_args__ = (
         UniqueConstraint("workspace_id", "record_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"],
-            ["record.workspace_id", "record.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("record_id", "record.id", ondelete="CASCADE"),
         ForeignKeyConstraint(
             ["workspace_id", "record_id", "parent_comment_id"],
             ["record_comment.workspace_id", "record_comment.record_id", "record_comment.id"],

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 
 class RecordTemplate(SQLModel, table=True):
@@ -20,21 +20,17 @@ class RecordTemplate(SQLModel, table=True):
     __tablename__ = "record_template"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "content_surface_id"], ["surface.workspace_id", "surface.id"]
-        ),
+        same_workspace("database_id", "database.id"),
+        same_workspace("content_surface_id", "surface.id"),
         CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
         CheckConstraint("jsonb_typeof(relations) = 'object'", name="relations_is_object"),
         Index("ix_record_template_label", "workspace_id", "database_id", "label", "id"),
-        Index(
+        partial_index(
             "uq_record_template_default",
             "workspace_id",
             "database_id",
+            where="is_default",
             unique=True,
-            postgresql_where=text("is_default"),
         ),
     )
 

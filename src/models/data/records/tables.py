@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 _ByCodePoint = Text(collation="C")
 
@@ -34,9 +34,7 @@ class Record(SQLModel, table=True):
     __tablename__ = "record"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
-        ),
+        same_workspace("database_id", "database.id"),
         CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
         CheckConstraint("NOT data ? 'title'", name="title_has_its_column"),
         Index(
@@ -44,16 +42,11 @@ class Record(SQLModel, table=True):
             "workspace_id",
             "database_id",
             "archived",
-            text("created_at DESC"),
-            text("id DESC"),
+            "created_at",
+            "id",
             postgresql_where=text("deleted_at IS NULL"),
         ),
-        Index(
-            "ix_record_trash",
-            "deleted_at",
-            "id",
-            postgresql_where=text("deleted_at IS NOT NULL"),
-        ),
+        partial_index("ix_record_trash", "deleted_at", "id", where="deleted_at IS NOT NULL"),
         # For those who go through all records of a database, the trash included.
         Index("ix_record_workspace_id_database_id_id", "workspace_id", "database_id", "id"),
     )
@@ -85,11 +78,7 @@ class RecordIndex(SQLModel, table=True):
 
     __tablename__ = "record_index"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"],
-            ["record.workspace_id", "record.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("record_id", "record.id", ondelete="CASCADE"),
         Index(
             "ix_record_index_number",
             *("workspace_id", "index_id", "number", "record_id"),
@@ -131,12 +120,8 @@ class RecordLink(SQLModel, table=True):
     __tablename__ = "record_link"
     __table_args__ = (
         ForeignKeyConstraint(["field_id"], ["field.id"], ondelete="CASCADE"),
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "target_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
-        ),
+        same_workspace("record_id", "record.id", ondelete="CASCADE"),
+        same_workspace("target_id", "record.id", ondelete="CASCADE"),
         Index(
             "ix_record_link_workspace_id_target_id_field_id",
             "workspace_id",

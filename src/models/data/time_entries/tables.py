@@ -17,7 +17,7 @@ from models.data.time_entries.rules.kinds import (
     EntryStatus,
     TargetKind,
 )
-from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.schema import Timestamp, listed, one_of, partial_index, table_of
 
 
 class TimeEntry(SQLModel, table=True):
@@ -50,20 +50,20 @@ class TimeEntry(SQLModel, table=True):
             name="times_of_status",
         ),
         # One clock runs for a person in a workspace: whoever is second makes room for it first.
-        Index(
+        partial_index(
             "uq_time_entry_active",
             "workspace_id",
             "user_id",
+            where="status = 'active'",
             unique=True,
-            postgresql_where=text("status = 'active'"),
         ),
-        Index(
+        partial_index(
             "uq_time_entry_client_mutation_id",
             "workspace_id",
             "user_id",
             "client_mutation_id",
+            where="client_mutation_id IS NOT NULL",
             unique=True,
-            postgresql_where=text("client_mutation_id IS NOT NULL"),
         ),
         Index("ix_time_entry_started_at", "workspace_id", "started_at", "id"),
         Index("ix_time_entry_user_started_at", "workspace_id", "user_id", "started_at", "id"),
@@ -71,12 +71,7 @@ class TimeEntry(SQLModel, table=True):
         Index(
             "ix_time_entry_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_ENTRY)})")
         ),
-        Index(
-            "ix_time_entry_discarded",
-            "closed_at",
-            "id",
-            postgresql_where=text("status = 'discarded'"),
-        ),
+        partial_index("ix_time_entry_discarded", "closed_at", "id", where="status = 'discarded'"),
     )
 
     id: Id = Field(primary_key=True)

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class View(SQLModel, table=True):
@@ -22,10 +22,8 @@ class View(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("workspace_id", "database_id", "key"),
-        ForeignKeyConstraint(
-            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
-        ),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        same_workspace("database_id", "database.id"),
+        same_workspace("item_id", "item.id"),
         ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
         ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
         one_of("kind", ViewKind),
@@ -33,10 +31,8 @@ class View(SQLModel, table=True):
         one_of("scope", ViewScope),
         CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
         CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
-        Index(
-            "ix_view_relation_field_id",
-            "relation_field_id",
-            postgresql_where=text("relation_field_id IS NOT NULL"),
+        partial_index(
+            "ix_view_relation_field_id", "relation_field_id", where="relation_field_id IS NOT NULL"
         ),
     )
 

@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    ForeignKeyConstraint,
     Identity,
     Index,
     UniqueConstraint,
@@ -17,7 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 
 class TriggerEvent(SQLModel, table=True):
@@ -57,14 +56,12 @@ class AutomationSubscription(SQLModel, table=True):
 
     __tablename__ = "automation_subscription"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
-        ),
+        same_workspace("automation_id", "automation.id"),
         Index("ix_automation_subscription_subject", "workspace_id", "kind", "subject_id"),
-        Index(
+        partial_index(
             "ix_automation_subscription_next_poll_at",
             "next_poll_at",
-            postgresql_where=text("next_poll_at IS NOT NULL"),
+            where="next_poll_at IS NOT NULL",
         ),
     )
 

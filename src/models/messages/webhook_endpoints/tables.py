@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, LargeBinary, Text, text
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, LargeBinary, Text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.messages.webhook_endpoints.rules import DisabledReason
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, table_of
 
 
 class WebhookEndpoint(SQLModel, table=True):
@@ -24,7 +24,7 @@ class WebhookEndpoint(SQLModel, table=True):
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         one_of("disabled_reason", DisabledReason),
         Index("ix_webhook_endpoint_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index("ix_webhook_endpoint_enabled", "workspace_id", postgresql_where=text("enabled")),
+        partial_index("ix_webhook_endpoint_enabled", "workspace_id", where="enabled"),
     )
 
     id: Id = Field(primary_key=True)

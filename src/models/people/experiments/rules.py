@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from models.core.base import Id
-from models.core.lifecycle.rules import Lifecycle
 from runtime.errors import Detail, ValidationError
 
 WHOLE = 100.0
@@ -83,7 +82,6 @@ TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
     _S.COMPLETED: frozenset({_S.ARCHIVED}),
     _S.ARCHIVED: frozenset(),
 }
-EXPERIMENT_LIFECYCLE = Lifecycle(TRANSITIONS)
 
 FIRST_STATES = (_S.DRAFT, _S.SCHEDULED)
 """The states of a new experiment."""

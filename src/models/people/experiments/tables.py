@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.people.experiments.rules import AssignmentUnit, ExperimentStatus, TargetType
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, table_of
 
 _NOT_ARCHIVED = text("status <> 'archived'")
 
@@ -32,11 +32,7 @@ class Experiment(SQLModel, table=True):
             postgresql_where=_NOT_ARCHIVED,
         ),
         Index("ix_experiment_created_at_id", "created_at", "id"),
-        Index(
-            "ix_experiment_assigning",
-            "id",
-            postgresql_where=text("status IN ('scheduled', 'running')"),
-        ),
+        partial_index("ix_experiment_assigning", "id", where="status IN ('scheduled', 'running')"),
     )
 
     id: Id = Field(primary_key=True)

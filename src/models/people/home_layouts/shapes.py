@@ -2,9 +2,10 @@
 
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from models.core.base import Input, JsonObject, Moment, Shape, example
+from models.core.problems import refused_for
 from models.people.home_layouts.rules import (
     COLUMNS,
     MAX_HEIGHT,
@@ -14,14 +15,6 @@ from models.people.home_layouts.rules import (
     repeated,
     width_problem,
 )
-
-
-def _bounded(config: JsonObject) -> JsonObject:
-    problem = config_problem(config)
-    if problem is not None:
-        raise ValueError(problem)
-    return config
-
 
 Column = Annotated[float, Field(ge=0, lt=COLUMNS, allow_inf_nan=False)]
 Width = Annotated[float, Field(gt=0, le=COLUMNS, allow_inf_nan=False)]
@@ -46,7 +39,7 @@ class PlaceWidget(Input):
     y: Row
     w: Width
     h: Height
-    config: Annotated[JsonObject, AfterValidator(_bounded)] | None = None
+    config: Annotated[JsonObject, refused_for(config_problem)] | None = None
 
     @model_validator(mode="after")
     def _is_on_the_grid(self) -> Self:

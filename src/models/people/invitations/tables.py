@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, table_of
 
 
 class Invitation(SQLModel, table=True):
@@ -25,12 +25,12 @@ class Invitation(SQLModel, table=True):
         ForeignKeyConstraint(["invited_by_user_id"], ["app_user.id"]),
         one_of("role", Role),
         Index("ix_invitation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
-        Index(
+        partial_index(
             "uq_invitation_workspace_id_email_open",
             "workspace_id",
             "email",
+            where="accepted_at IS NULL AND revoked_at IS NULL",
             unique=True,
-            postgresql_where=text("accepted_at IS NULL AND revoked_at IS NULL"),
         ),
     )
 

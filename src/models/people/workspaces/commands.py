@@ -20,8 +20,8 @@ from models.people.workspaces.shapes import (
 )
 from models.people.workspaces.tables import Workspace, workspace, workspace_member
 from runtime.database import UnitOfWork
-from runtime.development_issuer import ISSUER
 from runtime.errors import ConflictError
+from runtime.identity_settings import DEVELOPMENT_ISSUER
 from runtime.ids import new_id
 
 _NUMBERED = 6
@@ -89,7 +89,7 @@ async def add_member(work: UnitOfWork, workspace_id: Id, user_id: Id, role: Role
 
 
 async def ensure_first_workspace(
-    work: UnitOfWork, email: str, name: str, *, issuer: str = ISSUER
+    work: UnitOfWork, email: str, name: str, *, issuer: str = DEVELOPMENT_ISSUER
 ) -> tuple[Id, Id]:
     """The first workspace of a person and the person's user id, made if they are not there.
 

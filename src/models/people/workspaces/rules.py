@@ -4,8 +4,6 @@ import re
 import unicodedata
 from enum import StrEnum
 
-MAX_SLUG = 63
-
 
 class Plan(StrEnum):
     """The plan agreed with whoever owns a workspace; it limits nothing."""

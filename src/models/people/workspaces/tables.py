@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKeyConstraint, Index, text
+from sqlalchemy import ForeignKeyConstraint, Index
 from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.people.workspaces.rules import Plan
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, table_of
 
 
 class Workspace(SQLModel, table=True):
@@ -18,9 +18,7 @@ class Workspace(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         one_of("plan", Plan),
-        Index(
-            "uq_workspace_slug", "slug", unique=True, postgresql_where=text("deleted_at IS NULL")
-        ),
+        partial_index("uq_workspace_slug", "slug", where="deleted_at IS NULL", unique=True),
     )
 
     id: Id = Field(primary_key=True)

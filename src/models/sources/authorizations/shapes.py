@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from models.core.base import Id, Input, InputId, Label, Moment, Shape, example
+from models.core.base import Input, InputId, Label, Moment, Shape, example
 from models.sources.connections.providers import ProviderName
 
 _Secret = Annotated[str, Field(min_length=1, max_length=4_096)]
@@ -59,9 +59,3 @@ class FinishAuthorization(Input):
         if (self.code is None) is (self.error is None):
             raise ValueError("either code or error, as the provider gave it")
         return self
-
-
-class AuthorizedConnection(Shape):
-    """The record by which an exchange of a code is remembered."""
-
-    connection_id: Id

@@ -52,13 +52,10 @@ _SqlName = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class _Server(Input):
-    """The address of a database; `tls` says what is asked of the server's certificate."""
+    """A server that is called by its host and port."""
 
     host: _Host
     port: _Port
-    database: _SqlName
-    user: _SqlName
-    tls: Literal["off", "required", "verified"] = "verified"
 
     @model_validator(mode="after")
     def _public(self) -> Self:
@@ -68,7 +65,15 @@ class _Server(Input):
         return self
 
 
-class PostgresqlConnection(_Server):
+class _DatabaseServer(_Server):
+    """The address of a database; `tls` says what is asked of the server's certificate."""
+
+    database: _SqlName
+    user: _SqlName
+    tls: Literal["off", "required", "verified"] = "verified"
+
+
+class PostgresqlConnection(_DatabaseServer):
     """A PostgreSQL database; `tls` says what is asked of the server's certificate."""
 
     model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
@@ -76,7 +81,7 @@ class PostgresqlConnection(_Server):
     port: _Port = 5432
 
 
-class MysqlConnection(_Server):
+class MysqlConnection(_DatabaseServer):
     """A MySQL or MariaDB database; `tls` says what is asked of the server's certificate."""
 
     model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
@@ -126,26 +131,18 @@ class S3Connection(Input):
     )
 
 
-class SftpConnection(Input):
+class SftpConnection(_Server):
     """A directory of an SSH server. `hostKey` is the server's, as `ssh-keyscan` prints it."""
 
     model_config = example(
         {"host": "files.example.com", "username": "ann", "hostKey": "ssh-ed25519 AAAA"}
     )
 
-    host: _Host
     port: _Port = 22
     username: _Username
     auth: Literal["password", "key"] = "password"
     host_key: Annotated[str, Field(max_length=4_096, pattern=r"^[a-z0-9@.-]+ [A-Za-z0-9+/=]+$")]
     directory: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")] = "."
-
-    @model_validator(mode="after")
-    def _public(self) -> Self:
-        problem = host_problem(self.host, self.port)
-        if problem is not None:
-            raise ValueError(problem)
-        return self
 
 
 class GithubConnection(Input):

@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.connections.providers import ProviderName
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class Connection(SQLModel, table=True):
@@ -51,13 +51,7 @@ class FailingConnection(SQLModel, table=True):
     """A connection whose last calls failed, with their number; a success removes the row."""
 
     __tablename__ = "failing_connection"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "connection_id"],
-            ["connection.workspace_id", "connection.id"],
-            ondelete="CASCADE",
-        ),
-    )
+    __table_args__ = (same_workspace("connection_id", "connection.id", ondelete="CASCADE"),)
 
     connection_id: Id = Field(primary_key=True)
     workspace_id: Id

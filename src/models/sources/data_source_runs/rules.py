@@ -76,18 +76,6 @@ def family_of(data_source_id: uuid.UUID | None) -> Family:
 REVERTIBLE = timedelta(days=7)
 """The time after its end in which a run can be reverted."""
 
-STATS = (
-    "rowsFetched",
-    "rowsInserted",
-    "rowsUpdated",
-    "rowsUnchanged",
-    "rowsRemoved",
-    "rowsSkipped",
-    "bytesFetched",
-    "durationMs",
-)
-"""The counts of a run; the rows inserted, updated, unchanged and skipped are the ones fetched."""
-
 
 def exceeds_guard(removed: int, known: int, percent: int) -> bool:
     """True when more than `percent` of the rows known so far would be removed."""

@@ -21,7 +21,15 @@ from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     RunTrigger,
 )
-from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
+from runtime.schema import (
+    BELONGS_TO,
+    Timestamp,
+    listed,
+    one_of,
+    partial_index,
+    same_workspace,
+    table_of,
+)
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -38,9 +46,7 @@ class DataSourceRun(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "data_source_id"], ["data_source.workspace_id", "data_source.id"]
-        ),
+        same_workspace("data_source_id", "data_source.id"),
         one_of("status", DataSourceRunStatus),
         one_of("trigger", RunTrigger),
         Index(
@@ -65,12 +71,12 @@ class DataSourceRun(SQLModel, table=True):
             "workspace_id",
             postgresql_where=text(f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_RUN)})"),
         ),
-        Index(
+        partial_index(
             "uq_data_source_run_client_mutation_id",
             "workspace_id",
             "client_mutation_id",
+            where="status NOT IN ('failed', 'cancelled')",
             unique=True,
-            postgresql_where=text("status NOT IN ('failed', 'cancelled')"),
         ),
         # Runs of one data source never meet: a second one is the one that is open.
         Index(

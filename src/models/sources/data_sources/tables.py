@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.data_sources.rules.configs import DataSourceKind
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class DataSource(SQLModel, table=True):
@@ -23,10 +23,8 @@ class DataSource(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         UniqueConstraint("workspace_id", "key"),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "target_database_id"], ["database.workspace_id", "database.id"]
-        ),
+        same_workspace("item_id", "item.id"),
+        same_workspace("target_database_id", "database.id"),
         one_of("kind", DataSourceKind),
         Index("ix_data_source_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index(

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.external_resources.rules.resources import MountStatus
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class Mount(SQLModel, table=True):
@@ -23,27 +23,23 @@ class Mount(SQLModel, table=True):
     __tablename__ = "mount"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "root_mount_id"],
-            ["mount.workspace_id", "mount.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("item_id", "item.id"),
+        same_workspace("root_mount_id", "mount.id", ondelete="CASCADE"),
         one_of("status", MountStatus),
-        Index(
+        partial_index(
             "uq_mount_entry",
             "root_mount_id",
             "external_id",
+            where="root_mount_id IS NOT NULL",
             unique=True,
-            postgresql_where=text("root_mount_id IS NOT NULL"),
         ),
-        Index("ix_mount_pending", "root_mount_id", "id", postgresql_where=text("pending")),
-        Index(
+        partial_index("ix_mount_pending", "root_mount_id", "id", where="pending"),
+        partial_index(
             "ix_mount_resource",
             "workspace_id",
             "connection_id",
             "external_id",
-            postgresql_where=text("root_mount_id IS NULL"),
+            where="root_mount_id IS NULL",
         ),
     )
 

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Identity, Index
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, partial_index, same_workspace, table_of
 
 _ONE_PLACE = "(host IS NULL) <> (connection_id IS NULL)"
 
@@ -25,25 +25,17 @@ class OutboundPlace(SQLModel, table=True):
     __tablename__ = "outbound_place"
     __table_args__ = (
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "connection_id"],
-            ["connection.workspace_id", "connection.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
         CheckConstraint(_ONE_PLACE, name="one_place"),
-        Index(
-            "uq_outbound_place_host",
-            "workspace_id",
-            "host",
-            unique=True,
-            postgresql_where=text("host IS NOT NULL"),
+        partial_index(
+            "uq_outbound_place_host", "workspace_id", "host", where="host IS NOT NULL", unique=True
         ),
-        Index(
+        partial_index(
             "uq_outbound_place_connection_id",
             "workspace_id",
             "connection_id",
+            where="connection_id IS NOT NULL",
             unique=True,
-            postgresql_where=text("connection_id IS NOT NULL"),
         ),
     )
 

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
+from sqlalchemy import Index, LargeBinary
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class ResourceMirror(SQLModel, table=True):
@@ -20,11 +20,7 @@ class ResourceMirror(SQLModel, table=True):
 
     __tablename__ = "resource_mirror"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "connection_id"],
-            ["connection.workspace_id", "connection.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("connection_id", "connection.id", ondelete="CASCADE"),
         Index("ix_resource_mirror_expires_at", "expires_at"),
         {"prefixes": ["UNLOGGED"]},
     )

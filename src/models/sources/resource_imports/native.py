@@ -60,11 +60,7 @@ async def make_folder(
         made = await new_item(work, actor, row, parent_item_id, None)
         await note(work, row, Outcome.CREATED, item_id=made)
         return Outcome.CREATED
-    placed = await current_item(work, actor, row.item_id)
-    if placed is None:
-        return await note(work, row, Outcome.KEPT)
-    renamed = await keep_name(work, actor, row, placed)
-    return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
+    return await _renamed(work, actor, row)
 
 
 async def make_file(
@@ -123,6 +119,11 @@ async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedRow) -> Outcome
     same = row.offered_revision is not None and row.offered_revision == row.revision
     if not same or row.item_id is None or row.kind == ImportedKind.FOLDER:
         return None
+    return await _renamed(work, actor, row)
+
+
+async def _renamed(work: UnitOfWork, actor: Actor, row: ImportedRow) -> Outcome:
+    """The outcome of an item that changes by its name alone."""
     placed = await current_item(work, actor, row.item_id)
     if placed is None:
         return await note(work, row, Outcome.KEPT)

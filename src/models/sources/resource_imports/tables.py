@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.resource_imports.kinds import ImportedKind
-from runtime.schema import Timestamp, one_of, table_of
+from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
 class ImportedResourceRow(SQLModel, table=True):
@@ -28,14 +28,8 @@ class ImportedResourceRow(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        ForeignKeyConstraint(
-            ["workspace_id", "root_id"],
-            ["imported_resource.workspace_id", "imported_resource.id"],
-            ondelete="CASCADE",
-        ),
-        ForeignKeyConstraint(
-            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
-        ),
+        same_workspace("root_id", "imported_resource.id", ondelete="CASCADE"),
+        same_workspace("item_id", "item.id", ondelete="CASCADE"),
         one_of("kind", ImportedKind),
         Index(
             "uq_imported_resource_root_id_external_id",
@@ -46,13 +40,13 @@ class ImportedResourceRow(SQLModel, table=True):
             postgresql_nulls_not_distinct=True,
         ),
         Index("ix_imported_resource_item_id", "item_id"),
-        Index("ix_imported_resource_pending", "root_id", "id", postgresql_where=text("pending")),
-        Index(
+        partial_index("ix_imported_resource_pending", "root_id", "id", where="pending"),
+        partial_index(
             "ix_imported_resource_of_connection",
             "workspace_id",
             "connection_id",
             "external_id",
-            postgresql_where=text("root_id = id"),
+            where="root_id = id",
         ),
     )
 

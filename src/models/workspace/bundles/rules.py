@@ -19,8 +19,6 @@ SOURCE_VERSION = "workspace-platform/1"
 """The software that wrote the rows, or whose form they have."""
 
 MANIFEST = "manifest.json"
-MAX_BUNDLE = 64 * 1024**3
-"""Bytes of a bundle, packed."""
 MAX_UNPACKED = 256 * 1024**3
 MAX_RATIO = 200
 """The factor by which its files may be larger than the archive, beyond `FREE_BYTES`."""

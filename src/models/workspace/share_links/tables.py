@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class ShareLink(SQLModel, table=True):
@@ -16,11 +16,7 @@ class ShareLink(SQLModel, table=True):
     __tablename__ = "share_link"
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
-        ForeignKeyConstraint(
-            ["workspace_id", "workspace_item_id"],
-            ["item.workspace_id", "item.id"],
-            ondelete="CASCADE",
-        ),
+        same_workspace("workspace_item_id", "item.id", ondelete="CASCADE"),
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
         CheckConstraint("use_count >= 0 AND use_count <= max_uses", name="use_count"),
         Index(

@@ -3,16 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
-
-import yaml
 
 from models.core.base import JsonObject
 from models.workspace.changes.shapes import Operation
 from runtime.errors import NotFoundError
+from runtime.package_data import read_yaml
 
-_DATA = files("models.workspace.starters") / "data"
+_PACKAGE = "models.workspace.starters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Template:
 @cache
 def templates() -> Mapping[str, Template]:
     """Every template by its key, in the order they are shown."""
-    order: list[str] = _read("order.yaml")
+    order: list[str] = read_yaml(_PACKAGE, "order.yaml")
     return {key: _template(key) for key in order}
 
 
@@ -44,7 +41,7 @@ def find_template(key: str) -> Template:
 
 
 def _template(key: str) -> Template:
-    raw: JsonObject = _read(f"templates/{key}.yaml")
+    raw: JsonObject = read_yaml(_PACKAGE, f"templates/{key}.yaml")
     operations = tuple(Operation.model_validate(one) for one in raw.pop("operations"))
     return Template(operations=operations, **raw)
 
@@ -52,13 +49,5 @@ def _template(key: str) -> Template:
 @cache
 def vocabulary() -> JsonObject:
     """The words of drafts: topics, trades and phrases, in every language."""
-    raw: JsonObject = _read("vocabulary.yaml")
+    raw: JsonObject = read_yaml(_PACKAGE, "vocabulary.yaml")
     return raw
-
-
-def _read(name: str) -> Any:
-    return _READER(_DATA.joinpath(name).read_text("utf-8")).get_single_data()
-
-
-_READER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Reads plain values alone; the one in C where there is one."""

@@ -11,6 +11,7 @@ from jsonpath_ng import jsonpath
 from jsonpath_ng.parser import parse
 
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
+from models.core.values import children
 from runtime.bounded_processes import check_turn
 
 MAX_VISITED = 250_000
@@ -76,7 +77,7 @@ def _segments(tree: Any) -> Iterator[Segment]:
 def _selector(tree: jsonpath.JSONPath) -> Callable[[Any], Iterable[Any]]:
     match tree:
         case jsonpath.Wildcard():
-            return _children
+            return children
         case jsonpath.Fields():
             return lambda value: _members(value, tree.fields)
         case jsonpath.Index():
@@ -97,12 +98,6 @@ def _elements(value: object, indexes: Iterable[int]) -> list[Any]:
     return [value[index] for index in indexes if -len(value) <= index < len(value)]
 
 
-def _children(value: object) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
 def _with_descendants(values: Iterable[Any]) -> Iterator[Any]:
     """Each value and all that is inside it, depth first."""
     for value in values:
@@ -111,4 +106,4 @@ def _with_descendants(values: Iterable[Any]) -> Iterator[Any]:
             item = stack.pop()
             yield item
             if isinstance(item, dict | list):
-                stack.extend(reversed([*_children(item)]))
+                stack.extend(reversed([*children(item)]))

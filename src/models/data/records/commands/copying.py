@@ -4,12 +4,10 @@ It takes a third of what `bulk` takes for new records: they are where they stay 
 counted. What is said there of the records holds here too.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-
 from sqlalchemy import ARRAY, Text, Uuid, bindparam, cast, null, select
 
 from models.core.access.rules import Actor
+from models.core.base import Id
 from models.data.fields.rules.fields import Schema
 from models.data.records.commands.rows import (
     CREATED,
@@ -21,6 +19,7 @@ from models.data.records.rules.write.copied import COLUMNS
 from models.data.records.tables import record
 from runtime.copy_format import HEADER, TRAILER
 from runtime.database import UnitOfWork
+from runtime.prepared_statement import PreparedStatement
 
 _COPY = f"COPY {record.name} ({', '.join(COLUMNS)}) FROM STDIN (FORMAT BINARY)"
 
@@ -29,28 +28,27 @@ _COPIED = (
     .where(
         record.c.workspace_id == bindparam("of_workspace", type_=Uuid),
         record.c.database_id == bindparam("of_database", type_=Uuid),
+        record.c.id >= bindparam("least", type_=Uuid),
     )
     .order_by(record.c.id)
     .cte("source")
 )
 # A change gets the id of its record: both come from the database's clock, and to make another one
 # takes as long as the rest.
-_RECORD_ALL = recording_these(_COPIED, CREATED, null(), titled_values(_COPIED), _COPIED.c.id)
+_RECORD_COPIED = PreparedStatement(
+    recording_these(_COPIED, CREATED, null(), titled_values(_COPIED), _COPIED.c.id)
+)
 
 
-@asynccontextmanager
-async def copying_records(work: UnitOfWork) -> AsyncIterator[Callable[[bytes], Awaitable[None]]]:
-    """Take lines of `copied_record` while the block runs, as new records of a new database.
+async def copy_records(
+    work: UnitOfWork, actor: Actor, schema: Schema, lines: bytes, first_id: Id
+) -> None:
+    """Take lines of `copied_record` as new records of a new database, with their history.
 
-    `record_copied` follows, when all are there.
+    `first_id` is the id of the first of them, and the records that are there have lesser ones.
     """
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
-        await copy.write(HEADER)
-        yield copy.write
-        await copy.write(TRAILER)
-
-
-async def record_copied(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
-    """Write the history of a database that has no other records than the copied ones."""
-    await work.execute(_RECORD_ALL, write_parameters(work, actor, schema))
+        await copy.write(HEADER + lines + TRAILER)
+    parameters = {**write_parameters(work, actor, schema), "least": first_id}
+    await _RECORD_COPIED.execute(work, parameters)

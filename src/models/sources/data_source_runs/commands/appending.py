@@ -1,4 +1,7 @@
-"""Bringing rows into a database that the run itself creates: they are copied to where they stay."""
+"""Bringing rows into a database that the run itself creates: they are copied to where they stay.
+
+The history of a batch is written while the reader makes the next one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,12 +9,12 @@ from dataclasses import dataclass, replace
 from sqlalchemy import true
 
 from models.core.access.rules import Actor
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.core.counted_ids import first_id
 from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.records.commands.bulk import derive_where
 from models.data.records.commands.bulk_events import emit_written
-from models.data.records.commands.copying import record_copied
+from models.data.records.commands.copying import copy_records
 from models.data.records.rules.write.copied import lead_of
 from models.sources.data_source_runs.commands.endings import RunOverError
 from models.sources.data_source_runs.commands.execution import (
@@ -20,7 +23,11 @@ from models.sources.data_source_runs.commands.execution import (
     succeed,
     take_long,
 )
-from models.sources.data_source_runs.commands.staging import find_run, record_progress
+from models.sources.data_source_runs.commands.staging import (
+    ReadBatch,
+    find_run,
+    record_progress,
+)
 from models.sources.data_source_runs.commands.targets import Grown, open_target
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import Stage
@@ -69,16 +76,23 @@ def with_options(fields: Sequence[FieldSpec], new_options: Grown) -> list[FieldS
     ]
 
 
+async def append_batch(
+    work: UnitOfWork, target: NewTarget, batch: ReadBatch, position: int
+) -> None:
+    """Copy a batch of rows, the first of which has this position, and write their history."""
+    first = Id(int=target.lines.first + position)
+    await copy_records(work, target.actor, target.schema, batch.lines, first)
+
+
 async def finish_append(
     work: UnitOfWork, run: SourceRunRow, target: NewTarget, inserted: int, **progress: object
 ) -> JsonObject:
-    """Write what follows from the copied rows, and end the run; gives the counts.
+    """Bring up to date what follows from the rows, and end the run; gives the counts.
 
     The row of the run is held from here only, so that a cancel never waits long: it wins, and this
     raises RunOverError.
     """
     if inserted:
-        await record_copied(work, target.actor, target.schema)
         await derive_where(work, target.schema, true())
         await emit_written(work, target.actor, target.schema)
     if not await record_progress(work, run.id, stage=Stage.APPLY.value, **progress):

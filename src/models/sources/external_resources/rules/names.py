@@ -21,12 +21,6 @@ def shown_name(name: str) -> str:
     return " ".join(kept.split())[:MAX_NAME].strip() or UNTITLED
 
 
-def file_name(name: str) -> str:
-    """A name that is one part of a path wherever it is saved to."""
-    plain = shown_name(name).replace("/", "_").replace("\\", "_")
-    return "_" * len(plain) if set(plain) == {"."} else plain
-
-
 def identifier_problem(text: str) -> str | None:
     """The reason why a text cannot identify a resource, or None.
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from models.content.items.rules import metadata_problem
 from models.core.base import Input, JsonObject
+from models.core.problems import refused_for
 from models.sources.external_resources.rules.names import identifier_problem
 
 
@@ -65,22 +66,8 @@ def _web_address(text: str) -> str:
     return text
 
 
-def _bounded(value: JsonObject) -> JsonObject:
-    problem = metadata_problem(value)
-    if problem is not None:
-        raise ValueError(problem)
-    return value
-
-
-def _identifier(text: str) -> str:
-    problem = identifier_problem(text)
-    if problem is not None:
-        raise ValueError(problem)
-    return text
-
-
 WebAddress = Annotated[str, Field(max_length=2_048), AfterValidator(_web_address)]
-ExternalId = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_identifier)]
+ExternalId = Annotated[str, Field(min_length=1, max_length=1_000), refused_for(identifier_problem)]
 """The name that a provider gives a resource, or a type of them."""
 _Text = ExternalId
 
@@ -101,7 +88,7 @@ class ProviderResource(Input):
     revision: _Text | None = None
     provider_created_at: _Text | None = None
     provider_modified_at: _Text | None = None
-    metadata: Annotated[JsonObject, AfterValidator(_bounded)] | None = None
+    metadata: Annotated[JsonObject, refused_for(metadata_problem)] | None = None
 
     def to_json(self) -> JsonObject:
         """The resource as it is stored and answered: absent keys left out."""

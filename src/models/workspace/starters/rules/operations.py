@@ -56,13 +56,11 @@ def _item(node: PlanNode, kind: str, **given: object) -> Operation:
     return _operation(OperationKind.CREATE_ITEM, node.ref, body)
 
 
-def _folder(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
-    del databases
+def _folder(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     return _item(node, "folder")
 
 
-def _page(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
-    del databases
+def _page(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     lines = node.content or ([node.description] if node.description else [])
     return _item(node, "page", content={"blocks": [_block(line) for line in lines]})
 
@@ -86,8 +84,7 @@ def _block(line: str) -> JsonObject:
     return {"kind": "paragraph", "content": {"text": line}}
 
 
-def _database(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
-    del databases
+def _database(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     fields = [field for field in node.fields if field.kind is not FieldKind.RELATION]
     body = {
         "label": node.label,
@@ -148,8 +145,7 @@ def _records(node: PlanNode) -> Operation:
     return _operation(OperationKind.CREATE_RECORDS, None, given)
 
 
-def _form(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
-    del databases
+def _form(node: PlanNode, _databases: Sequence[PlanNode]) -> Operation:
     assert node.database_ref is not None, "a form without a database was left out"
     config = {"databaseId": _ref(node.database_ref), "title": node.label}
     if node.description is not None:

@@ -68,18 +68,17 @@ def plan_fields(raw: object) -> list[PlanField]:
         kind = _kind(item.get("kind") or item.get("type"))
         key = slug(raw_key or label, "field")
         if not fields:
-            fields += _title(label or raw_key, key, kind)
+            fields += _title(label or raw_key, kind)
             if len(fields) == 1 and kind is FieldKind.TEXT:
                 continue
         key = first_free(key, keys)
         keys.add(key)
         fields.append(_field(item, key, label or raw_key, kind))
-    return (fields or _title("Name", TITLE_KEY, FieldKind.TEXT))[:MAX_FIELDS]
+    return (fields or _title("Name", FieldKind.TEXT))[:MAX_FIELDS]
 
 
-def _title(label: str, key: str, kind: FieldKind) -> list[PlanField]:
+def _title(label: str, kind: FieldKind) -> list[PlanField]:
     """The field of titles: the first one where it is a text, else one put before it."""
-    del key
     named = label if kind is FieldKind.TEXT else "Name"
     return [PlanField(key=TITLE_KEY, label=named, kind=FieldKind.TEXT)]
 
@@ -191,8 +190,7 @@ def _data(raw: object, fields: Mapping[str, PlanField]) -> JsonObject:
     return data
 
 
-def _text(field: PlanField, value: object) -> str | None:
-    del field
+def _text(_field: PlanField, value: object) -> str | None:
     return words(value, 2_000) or None
 
 
@@ -204,16 +202,14 @@ def _number(field: PlanField, value: object) -> float | int | None:
     return round(value, 2) if abs(value) < 1e12 else None
 
 
-def _flag(field: PlanField, value: object) -> bool | None:
-    del field
+def _flag(_field: PlanField, value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def _day(field: PlanField, value: object) -> str | None:
-    del field
+def _day(_field: PlanField, value: object) -> str | None:
     if not (isinstance(value, str) and _DAY.fullmatch(value)):
         return None
     try:

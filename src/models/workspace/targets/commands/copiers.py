@@ -83,8 +83,7 @@ def _of_item(
 
 
 class _Placed(Protocol):
-    @property
-    def item_id(self) -> Id: ...
+    item_id: Id
 
 
 def _with_item(

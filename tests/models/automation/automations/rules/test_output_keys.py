@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from activities.automation_runs.nodes import logic, respond
+from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.compiler import ReferenceCatalog, compile_graph
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.outputs import OUTPUTS, readable_keys
@@ -108,7 +108,7 @@ def test_outputs_are_as_declared() -> None:
         NodeKind.SWITCH: logic.switch_result(None).output,
         NodeKind.JOIN: logic.join({}, context).output,
         NodeKind.STOP: logic.stop({"message": "m"}, context).output,
-        NodeKind.RESPOND: respond.respond({}, context).output,
+        NodeKind.RESPOND: logic.respond({}, context).output,
     }
     for kind, output in given.items():
         assert set(output) == readable_keys(kind, {}), kind

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypeAliasType
 
 from models.core.base import Input, JsonObject, example
+from models.core.values import children
 
 Value = TypeVar("Value")
 
@@ -17,16 +18,10 @@ def bounded_depth(value: Value) -> Value:
     """Refuse nesting that is too deep for readers of a config."""
     level: Iterable[object] = [value]
     for _ in range(MAX_DEPTH):
-        level = [child for item in level for child in _children(item)]
+        level = [child for item in level for child in children(item)]
         if not level:
             return value
     raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
-
-
-def _children(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 class _Binding(Input):
