@@ -195,8 +195,8 @@ class Database:
         """Called after a commit with `Work.answered`; the process sets it."""
         self.connections = pool_size + _OVERFLOW
         """Units of work at once; the next one waits."""
-        self._pooled = pooled
         options = {"application_name": application, "connect_timeout": 10}
+        session = sessions.POOLED if pooled else sessions.STRAIGHT
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
@@ -204,24 +204,22 @@ class Database:
             pool_timeout=10,
             # Errors reach logs and histories, which hold no user data (promise I8).
             hide_parameters=True,
-            connect_args={**options, **(sessions.POOLED if pooled else sessions.STRAIGHT)},
+            connect_args={**options, **session.of_engine},
         )
         event.listen(self.engine.sync_engine, "connect", changed_logs.watch)
-        if pooled:
-            event.listen(self.engine.sync_engine, "connect", sessions.set_time_zone)
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
-        of_singles = sessions.POOLED if pooled else sessions.SINGLE_STATEMENTS
         self._singles = AsyncConnectionPool(
             libpq_url(url),
-            kwargs={**options, **of_singles, "autocommit": True},
+            connection_class=session.connection_class,
+            kwargs={**options, **session.of_singles, "autocommit": True},
             min_size=0,
             max_size=pool_size,
             timeout=10,
             open=False,
-            configure=self._configure_single,
+            configure=changed_logs.watch_single,
         )
 
     @asynccontextmanager
@@ -265,11 +263,6 @@ class Database:
         """A unit of work for reads that must agree with each other: they have one snapshot."""
         async with self._snapshots.connect() as connection:
             yield Reading(connection)
-
-    async def _configure_single(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        await changed_logs.watch_single(connection)
-        if self._pooled:
-            await sessions.set_time_zone_of_single(connection)
 
     async def close(self) -> None:
         await self._singles.close()

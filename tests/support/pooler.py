@@ -63,12 +63,12 @@ class Pooler:
     def _begin(self) -> None:
         # The account of PostgreSQL reaches its socket.
         account = service_account(Path(str(self._target["host"])))
-        as_account = {} if account is None else {"user": account.uid, "group": account.gid}
         self._process = subprocess.Popen(
             [_PROGRAM, "-q", str(self._config)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            **as_account,
+            user=None if account is None else account.uid,
+            group=None if account is None else account.gid,
         )
 
     async def _answers(self) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+import pytest
 import pytest_asyncio
 from pydantic import SecretStr
 from sqlalchemy import func, select
@@ -21,6 +22,8 @@ from tests.support.pooler import SESSIONS, Pooler, pooler
 from tests.support.postgres import migrated_database
 from tests.support.sources import goods, make_source
 from tests.support.spaces import Space, make_space
+
+pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.long]
 
 RUNS = 10 * SESSIONS
 STEPS = graph(
@@ -97,9 +100,8 @@ async def test_runs_complete_when_the_pooler_dies(pooled: Pooled) -> None:
 async def test_sessions_share_few_and_keep_the_time_zone(pooled: Pooled) -> None:
     async def asked(_: int) -> tuple[str, int]:
         async with pooled.engine.database.transaction() as work:
-            row = await work.first(select(func.current_setting("TimeZone"), func.pg_backend_pid()))
-            assert row is not None
-            return row[0], row[1]
+            zone = await work.scalar(select(func.current_setting("TimeZone")))
+            return str(zone), int(await work.scalar(select(func.pg_backend_pid())))
 
     answers = await asyncio.gather(*map(asked, range(RUNS)))
     assert {zone for zone, _ in answers} == {"UTC"}
