@@ -29,6 +29,7 @@ from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
+from runtime.platform_database import platform_database
 from runtime.platform_policy import platform_policy
 from runtime.settings import Settings
 
@@ -95,11 +96,7 @@ def create_app(
 
 def _services(settings: Settings, database: Database | None) -> Services:
     if database is None:
-        database = Database(
-            settings.database_url.get_secret_value(),
-            pool_size=settings.database_pool_size,
-            application="workspace-api",
-        )
+        database = platform_database(settings, "workspace-api")
     sessions = None
     if settings.oidc_issuer and settings.oidc_audience and settings.oidc_jwks:
         sessions = SessionVerifier(

@@ -68,6 +68,8 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
     checks: list[Callable[[Settings], Awaitable[Finding]]] = [
         _database, _schema, _object_store, _temporal, _search_attributes, _workers,
     ]  # fmt: skip
+    if settings.database_pooler_url is not None:
+        checks.insert(1, check_pooler)
     return [*findings, *[await check(settings) for check in checks]]
 
 
@@ -112,6 +114,31 @@ async def _database(settings: Settings) -> Finding:
         return Finding("PostgreSQL", "does not answer", "check DATABASE_URL, and that it is up")
     remedy = None if version >= 18 else "use PostgreSQL 18 or newer"
     return Finding("PostgreSQL", f"version {version}", remedy)
+
+
+async def check_pooler(settings: Settings) -> Finding:
+    """Look whether the pooler sets the limits that it does not let others set (ADR 0109)."""
+    import psycopg
+
+    from runtime.database import libpq_url
+    from runtime.sessions import LIMITS
+
+    subject, pooler = "Pooler", settings.database_pooler_url
+    assert pooler is not None
+    try:
+        async with await psycopg.AsyncConnection.connect(
+            libpq_url(pooler.get_secret_value()), connect_timeout=5, prepare_threshold=None
+        ) as connection:
+            names = [*LIMITS]
+            query = "SELECT current_setting(name) FROM unnest(%s::text[]) AS name"
+            values = [row[0] async for row in await connection.execute(query, (names,))]
+    except psycopg.OperationalError:
+        return Finding(subject, "does not answer", "check DATABASE_POOLER_URL, and that it is up")
+    limits = ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+    if dict(zip(names, values, strict=True)) == LIMITS:
+        return Finding(subject, limits)
+    wanted = " ".join(f"SET {name} TO '{value}';" for name, value in LIMITS.items())
+    return Finding(subject, limits, f"let its connect_query say: {wanted}")
 
 
 async def _schema(settings: Settings) -> Finding:

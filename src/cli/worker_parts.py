@@ -7,10 +7,10 @@ from datetime import timedelta
 from activities.deliveries.push.providers import pushers_of
 from activities.parts import Parts, Periods
 from runtime.crypto import KeyRing
-from runtime.database import Database
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
+from runtime.platform_database import platform_database
 from runtime.platform_policy import platform_policy
 from runtime.settings import Settings
 from runtime.temporal_client import connect
@@ -21,8 +21,7 @@ async def open_parts(
     settings: Settings, application: str, metrics_address: str | None = None
 ) -> AsyncIterator[Parts]:
     """The parts; PostgreSQL knows the process as `application`."""
-    url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=settings.database_pool_size, application=application)
+    database = platform_database(settings, application)
     policy = platform_policy(settings)
     async with (
         OutboundClient(policy) as outbound,

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
-from runtime import changed_logs, stored_json
+from runtime import changed_logs, sessions, stored_json
 from runtime.work import SingleStatement, Work
 
 R = TypeVar("R")
@@ -26,11 +26,6 @@ set_json_loads(stored_json.parse)
 
 _OVERFLOW = 5
 """Connections beyond the size of the pool, which are closed after use."""
-
-_PLANNED_ONCE = " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
-"""Of connections for single statements. Planning a claim of the outbox takes three times as long as
-executing it, so it is planned once for a connection. A plan made while a table is empty would read
-all of it later, until statistics are renewed: these statements look rows up by indexes, always."""
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
@@ -189,7 +184,9 @@ class Database:
         *,
         pool_size: int = 10,
         application: str = "workspace",
+        pooled: bool = False,
     ) -> None:
+        """`pooled` when `url` is that of a pooler in transaction mode (ADR 0109)."""
         self.notify_workers: Callable[[], None] = lambda: None
         """Called after a commit that set `UnitOfWork.notify_workers`; the process sets it."""
         self.notify_readers: Callable[[Collection[str]], None] = lambda _: None
@@ -198,13 +195,8 @@ class Database:
         """Called after a commit with `Work.answered`; the process sets it."""
         self.connections = pool_size + _OVERFLOW
         """Units of work at once; the next one waits."""
-        options: dict[str, Any] = {
-            "application_name": application,
-            "connect_timeout": 10,
-            # Below the 30 s of an activity: the database has the first word on what is too long.
-            "options": "-c statement_timeout=20000 -c idle_in_transaction_session_timeout=60000"
-            " -c timezone=UTC",
-        }
+        options = {"application_name": application, "connect_timeout": 10}
+        session = sessions.POOLED if pooled else sessions.STRAIGHT
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
@@ -212,7 +204,7 @@ class Database:
             pool_timeout=10,
             # Errors reach logs and histories, which hold no user data (promise I8).
             hide_parameters=True,
-            connect_args=options,
+            connect_args={**options, **session.of_engine},
         )
         event.listen(self.engine.sync_engine, "connect", changed_logs.watch)
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -221,7 +213,8 @@ class Database:
         )
         self._singles = AsyncConnectionPool(
             libpq_url(url),
-            kwargs={**options, "autocommit": True, "options": options["options"] + _PLANNED_ONCE},
+            connection_class=session.connection_class,
+            kwargs={**options, **session.of_singles, "autocommit": True},
             min_size=0,
             max_size=pool_size,
             timeout=10,

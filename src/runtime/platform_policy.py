@@ -19,7 +19,8 @@ def platform_policy(settings: Settings) -> OutboundPolicy:
 
 def _listeners(settings: Settings) -> Iterator[Listener]:
     """The listeners of the platform that its settings name."""
-    yield from _databases(settings.database_url.get_secret_value())
+    for database in filter(None, (settings.database_url, settings.database_pooler_url)):
+        yield from _databases(database.get_secret_value())
     places = [settings.temporal_address, settings.worker_metrics_address, *settings.own_listeners]
     yield from (Listener.parse(place) for place in places if place)
     for text in (settings.temporal_ui_url, settings.public_url):

@@ -56,6 +56,10 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")
     """libpq URL of the PostgreSQL database; it may hold a password."""
+    database_pooler_url: SecretStr | None = Field(
+        default=None, validation_alias="DATABASE_POOLER_URL"
+    )
+    """libpq URL of a pool in transaction mode in front of it, such as PgBouncer's."""
     database_pool_size: int = Field(default=10, ge=1, le=200)
 
     secret_key: SecretStr
@@ -175,9 +179,11 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
     def _parse_counted(cls, value: object) -> object:
         return parse_counted_attributes(value) if isinstance(value, str) else value
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_pooler_url")
     @classmethod
-    def _is_postgresql(cls, value: SecretStr) -> SecretStr:
+    def _is_postgresql(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
         if not value.get_secret_value().startswith(("postgres://", "postgresql://")):
             raise ValueError("must start with postgresql://, for example postgresql://host/name")
         try:

@@ -15,6 +15,7 @@ def test_what_settings_name_is_the_platforms_own(settings: Settings) -> None:
     assert own(
         settings,
         database_url=SecretStr("postgresql://u:p@db-1,db-2:5433/w?hostaddr=10.0.0.4"),
+        database_pooler_url=SecretStr("postgresql://u@pooler:6432/w"),
         temporal_address="temporal:7233",
         temporal_ui_url="http://127.0.0.1:8233/ui",
         worker_metrics_address="0.0.0.0:9464",
@@ -24,6 +25,7 @@ def test_what_settings_name_is_the_platforms_own(settings: Settings) -> None:
         Listener("db-1", 5432),
         Listener("db-2", 5433),
         Listener("10.0.0.4", 5432),
+        Listener("pooler", 6432),
         Listener("temporal", 7233),
         Listener("127.0.0.1", 8233, shared=True),
         Listener("0.0.0.0", 9464),  # noqa: S104  # as an operator writes it

@@ -20,7 +20,7 @@ from cli.supervisor.files import tail
 from cli.supervisor.state import StateDir
 
 _START_SECONDS = 120
-_SETTINGS = ("WORKSPACE_", "TEMPORAL_", "AWS_", "DATABASE_URL")
+_SETTINGS = ("WORKSPACE_", "TEMPORAL_", "AWS_", "DATABASE_")
 
 
 async def run_demo() -> None:

@@ -113,6 +113,9 @@ class Platform:
 
     def _shared_environment(self, temporal_address: str, ui_url: str) -> dict[str, str]:
         environment = dict(os.environ)
+        if self._options.database_url is None:
+            # It stands before some other database.
+            environment.pop("DATABASE_POOLER_URL", None)
         if self._options.temporal_address is None:
             # A profile for some other Temporal must not add its TLS or key to ours.
             environment = {k: v for k, v in environment.items() if not k.startswith("TEMPORAL_")}
