@@ -131,6 +131,7 @@ async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
     await until(engine, waiting, "completed")
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_asked_to_stop_and_cut_off_has_ended_in_order(
     workers: Workers,
 ) -> None:
@@ -140,6 +141,7 @@ async def test_a_worker_that_is_asked_to_stop_and_cut_off_has_ended_in_order(
     assert await worker.ended() == 0, "no work is suspected of its end"
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: Workers) -> None:
     worker = await workers.start(prepared=IGNORED_SIGNAL)
     assert await worker.ended() == 1

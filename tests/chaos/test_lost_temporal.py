@@ -201,6 +201,7 @@ async def story(
             yield Story(restored, lost)
 
 
+@pytest.mark.long
 async def test_a_delay_keeps_its_due_time(story: Story) -> None:
     name, engine = "delay", story.engine
     run = await engine.until(*story.lost.runs[name], lambda run: run.status == "waiting")

@@ -65,6 +65,7 @@ async def signals(engine: Engine, run_id: UUID) -> int:
     )
 
 
+@pytest.mark.long
 async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="unreported"))
     await resolve_without_signal(engine, "unreported", run_id)
@@ -97,6 +98,7 @@ def in_long_loop() -> JsonObject:
     )
 
 
+@pytest.mark.long
 async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -> None:
     payload = {"items": ["first", "second", *["third"] * 99]}
     automation_id, run_id = await waiting(engine, in_long_loop(), payload)

@@ -114,6 +114,7 @@ def _install(interpreter: Path, folder: Path, uv: str | None) -> tuple[list[str]
     return ended.stdout.splitlines(), (interpreter.parents[1] / "setup.log").read_text()
 
 
+@pytest.mark.long
 def test_uv_installs_where_pip_can_get_it(interpreter: Path, tmp_path: Path) -> None:
     """The uv of this test is a script that asks pip for what it is asked for itself."""
     uv = (

@@ -11,7 +11,7 @@ from tests.support.person import Person, axis, quoted, sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=40)
+pytestmark = [pytest.mark.takes(seconds=40), pytest.mark.long]
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -47,7 +47,6 @@ def drawn(node_id: str) -> str:
     return f"document.querySelector('#graph .node[data-node={node_id}]') !== null"
 
 
-@pytest.mark.long
 async def test_a_graph_is_drawn_while_it_is_written(
     page: Page, server: Server, person: Person
 ) -> None:
@@ -77,7 +76,6 @@ async def test_a_graph_is_drawn_while_it_is_written(
     assert [one["id"] for one in saved["graph"]["nodes"]] == ["read", "tell"]
 
 
-@pytest.mark.long
 async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, person: Person) -> None:
     automation_id = await person.automation(first(), publish=False)
     await sign_in(page, server, person.space)
@@ -97,7 +95,6 @@ async def test_a_conflict_keeps_what_was_typed(page: Page, server: Server, perso
     page.problems = [one for one in page.problems if "409" not in one]
 
 
-@pytest.mark.long
 async def test_two_versions_are_one_picture(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:

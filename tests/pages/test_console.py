@@ -94,6 +94,7 @@ async def test_a_person_signs_in_by_a_link_and_out_again(
     await page.until("location.pathname === '/sign-in'")
 
 
+@pytest.mark.long
 async def test_a_command_is_shown_and_copied(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:
@@ -201,6 +202,7 @@ async def test_a_run_is_cancelled_with_the_keyboard(
     await page.until("document.querySelector('[commandfor=retry]') !== null")
 
 
+@pytest.mark.long
 async def test_the_keyboard_reaches_the_content(page: Page, server: Server, person: Person) -> None:
     run_id = await person.run(graph(node("only", "transform", output={})))
     await sign_in(page, server, person.space)

@@ -38,6 +38,7 @@ async def open_grid(page: Page, server: Server, space: Space, database_id: str) 
     await page.evaluate("document.querySelector('[data-grid] td').focus()")
 
 
+@pytest.mark.long
 async def test_cells_are_reached_and_typed_by_keys_alone(
     page: Page, server: Server, space: Space, goods: str, screens: Path
 ) -> None:
@@ -79,6 +80,7 @@ async def test_what_cannot_be_typed_is_told_and_stays(
     page.problems.clear()  # the browser notes each answer of 400
 
 
+@pytest.mark.long
 async def test_records_are_searched_and_chosen_in_a_cell(
     page: Page, server: Server, space: Space, goods: str, screens: Path
 ) -> None:

@@ -156,6 +156,7 @@ async def test_no_script_sees_the_session_and_nothing_comes_from_elsewhere(
     assert all(url.startswith((server.url, "data:")) for url in page.requests)
 
 
+@pytest.mark.long
 async def test_who_is_signed_out_meanwhile_is_led_to_sign_in(
     page: Page, server: Server, automations: Person, serve: Serve
 ) -> None:
@@ -173,6 +174,7 @@ async def test_who_is_signed_out_meanwhile_is_led_to_sign_in(
     page.problems.clear()  # the browser notes the 401
 
 
+@pytest.mark.long
 async def test_a_panel_whose_answer_is_late_shows_the_end_all_the_same(
     page: Page, server: Server, automations: Person, serve: Serve
 ) -> None:
@@ -320,6 +322,7 @@ async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
     assert outside["top"] > frame["bottom"] or outside["left"] > frame["right"]
 
 
+@pytest.mark.long
 async def test_everything_is_reached_with_the_keyboard(
     page: Page, server: Server, automations: Person
 ) -> None:
@@ -350,6 +353,7 @@ async def test_everything_is_reached_with_the_keyboard(
         assert word in legend
 
 
+@pytest.mark.long
 async def test_what_people_wrote_is_never_read_as_markup(
     page: Page, server: Server, automations: Person
 ) -> None:
@@ -362,6 +366,7 @@ async def test_what_people_wrote_is_never_read_as_markup(
     assert await page.evaluate("document.querySelectorAll('img').length") == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_sixty_nodes_have_room(
     page: Page, server: Server, automations: Person, screens: Path, dark: bool

@@ -100,6 +100,7 @@ async def test_a_page_is_read_and_its_token_stays_in_the_browser(
     assert await page.evaluate("location.pathname + location.hash") == f"{path}#{token}"
 
 
+@pytest.mark.long
 async def test_a_database_a_folder_and_a_file(
     page: Page, server: Server, client: Client, space: Space, screens: Path
 ) -> None:

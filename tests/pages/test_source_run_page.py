@@ -13,7 +13,7 @@ from tests.support.person import sign_in
 from tests.support.server import Server
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=30)
+pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 
 async def imported(server: Server, space: Space, content: bytes, file_format: str) -> Any:
@@ -40,7 +40,6 @@ async def follow(page: Page, server: Server, run: Any, space: Space, status: str
     await page.until("document.getElementById('live').hidden")
 
 
-@pytest.mark.long
 async def test_a_person_sees_what_came_in_and_undoes_it(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

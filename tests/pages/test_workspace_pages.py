@@ -32,7 +32,7 @@ from tests.support.settings_pages import a_draft
 from tests.support.spaces import Space
 from tests.support.visitor import link_for
 
-pytestmark = pytest.mark.takes(seconds=20)
+pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.long]
 
 
 @pytest_asyncio.fixture(scope="module")
@@ -114,7 +114,6 @@ SECTIONS = (
 )
 
 
-@pytest.mark.long
 async def test_every_page_keeps_its_policy_and_fits_a_narrow_screen(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
@@ -131,7 +130,6 @@ async def test_every_page_keeps_its_policy_and_fits_a_narrow_screen(
     assert all(url.startswith((server.url, "data:")) for url in page.requests)
 
 
-@pytest.mark.long
 async def test_a_key_is_made_by_keyboard_and_gone_with_its_page(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:
@@ -159,7 +157,6 @@ async def test_a_key_is_made_by_keyboard_and_gone_with_its_page(
     page.problems.clear()  # the browser tells that it would have to send the form again
 
 
-@pytest.mark.long
 async def test_a_question_is_closed_by_escape(
     page: Page, server: Server, space: Space, screens: Path
 ) -> None:

@@ -60,6 +60,7 @@ def processes() -> BoundedProcesses:
     return BoundedProcesses(["tests.runtime.test_bounded_processes"], count=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", [spin, fill, die])
 def test_a_call_over_its_bounds_fails_and_the_next_one_is_answered(
     processes: BoundedProcesses, function: Callable[[bytes], bytes]

@@ -147,6 +147,7 @@ async def test_a_test_run_says_so(engine: Engine) -> None:
     assert await described.static_summary() == "Trial · v1 · test"
 
 
+@pytest.mark.long
 async def test_no_history_holds_what_a_run_works_on(
     engine: Engine, serve: Serve, table: Id
 ) -> None:

@@ -158,6 +158,7 @@ async def test_runs_wait_in_order_say_so_and_go_after_a_resume(
     assert (await shown(engine, connection_id)).state == "running"
 
 
+@pytest.mark.long
 async def test_a_resume_at_once_leaves_nothing(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(200))
     connection_id = await connect(engine, endpoint.url)
@@ -173,6 +174,7 @@ async def test_a_resume_at_once_leaves_nothing(engine: Engine, serve: Serve) -> 
         assert await work.first(mine) is None
 
 
+@pytest.mark.long
 async def test_a_pause_stops_a_release_and_a_step_that_has_begun_goes_on(
     engine: Engine, serve: Serve
 ) -> None:
@@ -229,6 +231,7 @@ async def test_calls_of_a_deleted_connection_fail(engine: Engine, serve: Serve) 
     assert (ended.status, endpoint.requests) == ("failed", [])
 
 
+@pytest.mark.long
 async def test_an_action_and_a_refresh_wait_and_say_so(
     client: Client, space: Space, engine: Engine, serve: Serve
 ) -> None:

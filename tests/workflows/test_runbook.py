@@ -320,6 +320,7 @@ async def test_a_reset_run_does_nothing_twice_and_ends(
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.long
 async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, checkout: Path) -> None:
     content = graph(node("only", "transform", output={"ok": True}))
     trigger = {"kind": "schedule", "cron": "0 * * * *", "timezone": "UTC", "overlap": "allow_all"}
@@ -357,6 +358,7 @@ async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, chec
     await eventually(have_run, what="the runs that were asked for")
 
 
+@pytest.mark.long
 async def test_the_schedule_of_a_data_source_is_triggered(
     engine: Engine, checkout: Path, serve: Serve
 ) -> None:

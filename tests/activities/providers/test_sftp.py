@@ -84,6 +84,7 @@ def given(server: Server) -> ProviderAccess:
     return access(config, secret=SECRET)
 
 
+@pytest.mark.long
 async def test_folders_are_listed_and_links_are_not(
     sftp: SftpAdapter, given: ProviderAccess
 ) -> None:

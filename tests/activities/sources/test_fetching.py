@@ -244,6 +244,7 @@ async def bomb(writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "kind", "retryable", "words"),
     [

@@ -292,6 +292,7 @@ READ: dict[str, tuple[TableFormat, Make, list[Any]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.takes(seconds=8)
 @pytest.mark.parametrize(
     ("file_format", "make", "kind", "said"), REFUSED.values(), ids=REFUSED.keys()

@@ -155,6 +155,7 @@ def of_debian() -> Iterator[str]:
         _stop(Path(directory))
 
 
+@pytest.mark.long
 async def test_who_may_call_dblink_is_refused_with_the_way_out(ask: Ask, of_debian: str) -> None:
     async with over_tcp(of_debian) as database:
         await _refuse_dblink(ask, database, of_debian)

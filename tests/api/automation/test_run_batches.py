@@ -67,6 +67,7 @@ async def test_payloads_beyond_the_free_slots_are_refused_where_runs_are_skipped
     assert {result.get("error") for result in answer["results"]} == {None, "run_error"}
 
 
+@pytest.mark.long
 async def test_a_thousand_payloads_are_taken_and_one_more_is_refused(
     client: Client, space: Space
 ) -> None:

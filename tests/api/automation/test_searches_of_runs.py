@@ -100,6 +100,7 @@ async def test_a_filter_finds_the_runs_that_fit(
     assert await found(client, path, **inside) == [one for one in wanted if one in ours]
 
 
+@pytest.mark.long
 async def test_a_page_looks_through_so_many_runs_and_the_next_goes_on(
     client: Client, space: Space, runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

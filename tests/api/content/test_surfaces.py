@@ -280,6 +280,7 @@ async def test_settings_are_bounded(client: Client, page: Placed) -> None:
         assert answer.json()["details"][0]["path"] == "settings"
 
 
+@pytest.mark.long
 async def test_a_surface_holds_5000_blocks_and_8_mib(client: Client, page: Placed) -> None:
     divider = {"kind": "divider"}
     answer = await client.put(page.path, json={"blocks": [words("x"), *[divider] * 4_999]})

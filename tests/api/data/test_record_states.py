@@ -221,6 +221,7 @@ async def test_a_record_that_is_needed_is_not_deleted(client: Client, space: Spa
     assert (await client.delete(f"/v1/records/{ann['id']}")).status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cardinality", ["one", "many"])
 async def test_two_who_link_each_other_both_go_through(
     client: Client, space: Space, cardinality: str

@@ -200,6 +200,7 @@ async def test_a_new_timer_takes_the_place_of_the_running_one(client: Client, sp
     assert ended["entry"]["completedBy"] == "system"
 
 
+@pytest.mark.long
 async def test_of_many_parallel_starts_one_runs(client: Client, space: Space) -> None:
     calls = (
         client.post(f"{space.path}/time-entries", json={"targetKind": "workspace"})

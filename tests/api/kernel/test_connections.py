@@ -188,6 +188,7 @@ async def test_who_is_still_answered_is_not_late(connect: Connect, space: Space)
     assert " 409 " in await wire.head()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("connection", ["close", "keep-alive"])
 async def test_an_answer_whose_end_nobody_reads_is_given_up(
     connect: Connect,

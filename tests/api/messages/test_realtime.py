@@ -199,6 +199,7 @@ async def test_events_can_be_listened_to_by_http(
                     return
 
 
+@pytest.mark.long
 async def test_the_feed_is_the_log_over_restarts(
     settings: Settings, space: Space, issuer: DevelopmentIssuer
 ) -> None:
@@ -248,6 +249,7 @@ async def test_without_notifications_the_log_is_polled(
 # ---- who may see what
 
 
+@pytest.mark.long
 async def test_what_is_restricted_reaches_nobody_else(
     server: Server, space: Space, issuer: DevelopmentIssuer
 ) -> None:
@@ -301,6 +303,7 @@ async def test_the_list_shows_what_the_feed_would(client: Client, space: Space) 
     assert closed not in named
 
 
+@pytest.mark.long
 async def test_members_know_who_else_is_there(
     settings: Settings, server: Server, space: Space, issuer: DevelopmentIssuer
 ) -> None:
@@ -327,6 +330,7 @@ async def test_who_sends_something_is_sent_away(server: Server, space: Space, se
             await listener.next()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [WEBSOCKET, ()], ids=["websocket", "event-stream"])
 async def test_who_reads_nothing_is_cut_off_and_others_go_on(
     server: Server, space: Space, session: str, issuer: DevelopmentIssuer, how: Sequence[str]

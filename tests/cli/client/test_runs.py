@@ -134,6 +134,7 @@ async def test_runs_are_listed_by_the_filters_of_the_api(
     assert page["cursor"]
 
 
+@pytest.mark.long
 async def test_a_run_is_shown_with_its_nodes(shell: Shell, space: Space) -> None:
     version = await make_automation(space)
     nodes = [
@@ -186,6 +187,7 @@ async def test_a_run_is_watched_until_it_ends_and_run_again(
     assert "has not ended" in refused.err
 
 
+@pytest.mark.long
 async def test_two_runs_are_compared(shell: Shell, space: Space) -> None:
     version = await make_automation(space)
     reference = await insert_run(space, version, 0, [node("a", 0)], status="succeeded")
@@ -206,6 +208,7 @@ async def test_the_page_of_a_run_is_printed(shell: Shell, space: Space, server: 
     assert (opened.code, opened.out) == (0, f"{server.url}/runs/{run_id}\n")
 
 
+@pytest.mark.long
 async def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, tmp_path: Path) -> None:
     absent = await shell.run("runs", "show", NO_RUN)
     assert (absent.code, len(absent.err.splitlines())) == (3, 1)
@@ -219,6 +222,7 @@ async def test_a_refusal_is_one_line_and_an_exit_code(shell: Shell, tmp_path: Pa
     assert "is damaged" in damaged.err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 async def test_a_shell_completes_the_commands(tmp_path: Path, name: str) -> None:
     shell = Shell(tmp_path)

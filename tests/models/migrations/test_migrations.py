@@ -1,5 +1,6 @@
 """The schema's history ends where the tables are, and each step of it can be undone."""
 
+import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -34,6 +35,7 @@ def test_upgrade_of_a_migrated_database_changes_nothing(database_url: str) -> No
     assert current(database_url) == head()
 
 
+@pytest.mark.long
 def test_every_migration_after_the_initial_one_can_be_undone() -> None:
     config = configuration()
     (initial,) = ScriptDirectory.from_config(config).get_bases()

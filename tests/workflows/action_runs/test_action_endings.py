@@ -186,6 +186,7 @@ def _die(*_: object) -> None:
     raise Death
 
 
+@pytest.mark.long
 async def test_a_node_whose_end_was_lost_sends_the_same_webhook(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,6 +263,7 @@ async def test_a_run_keeps_the_config_it_was_accepted_with(engine: Engine) -> No
 # ---- automations
 
 
+@pytest.mark.long
 async def test_an_automation_is_called_and_waited_for(engine: Engine) -> None:
     automation = await engine.publish(
         graph(
@@ -434,6 +435,7 @@ async def test_a_disabled_or_missing_action_fails_its_node(engine: Engine) -> No
     assert await actions.of_action(engine, action_id) == []
 
 
+@pytest.mark.long
 async def test_cancel_of_the_run_ends_the_action_of_its_node(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(never)
     action_id = await make(

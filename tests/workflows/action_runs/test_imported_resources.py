@@ -26,6 +26,7 @@ async def demo(engine: Engine) -> Id:
         return (await create_connection(work, engine.actor, KEYS, body)).id
 
 
+@pytest.mark.long
 async def test_an_action_imports_a_resource_and_waits_for_the_end(engine: Engine) -> None:
     named = {"connectionId": str(await demo(engine)), "resource": RESOURCE}
     first = await act(engine, "import_resource", **named)

@@ -129,6 +129,7 @@ async def test_a_user_signs_in_and_the_tokens_stay_within(
         assert await work.rows(select(oauth_authorization.c.id).where(own)) == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_registered", "engine")
 async def test_no_secret_is_readable_in_the_database(
     client: Client, space: Space, provider: AuthorizationServer
@@ -362,6 +363,7 @@ async def test_the_tokens_of_a_deleted_connection_end(
     assert engine.database is space.database
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("engine")
 async def test_a_real_openid_provider(client: Client, space: Space, settings: Settings) -> None:
     script = (

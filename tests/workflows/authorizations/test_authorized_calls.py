@@ -63,6 +63,7 @@ async def ask(client: Client, space: Space, what: str, **body: Any) -> Any:
     return await client.post(f"{space.path}/integrations/resources/{what}", json=body)
 
 
+@pytest.mark.long
 async def test_a_rejected_token_is_renewed_and_no_token_is_seen(
     client: Client,
     space: Space,

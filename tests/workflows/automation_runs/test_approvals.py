@@ -156,6 +156,7 @@ async def test_fifty_decisions_at_once_have_one_outcome(engine: Engine) -> None:
     assert ways(run) == {"ask", "yes" if output["decision"] == "approved" else "no"}
 
 
+@pytest.mark.long
 async def test_the_same_said_again_changes_nothing(engine: Engine) -> None:
     boss = await member(engine)
     place = await waiting(engine, approval(boss))
@@ -260,6 +261,7 @@ async def test_nobody_decides_what_is_not_asked(engine: Engine) -> None:
         await resume(engine, place, "ask", boss, **APPROVE)
 
 
+@pytest.mark.long
 async def test_nobody_decides_for_thirty_days(skipping_engine: Engine) -> None:
     engine = skipping_engine
     began = asyncio.get_running_loop().time()

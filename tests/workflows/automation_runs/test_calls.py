@@ -256,6 +256,7 @@ async def test_a_repeated_call_finds_its_run_whatever_became_of_the_automation(
     await engine.cancel(inner.id, call.run_id)
 
 
+@pytest.mark.long
 async def test_cancel_reaches_the_called_run(engine: Engine) -> None:
     inner = await engine.publish(event())
     middle = await engine.publish(calling(inner.id))
@@ -306,6 +307,7 @@ async def test_an_operator_who_ends_the_child_fails_the_node(engine: Engine, how
     assert ended.status == {"terminate": "failed", "cancel": "cancelled"}[how]
 
 
+@pytest.mark.long
 async def test_a_caller_that_fails_elsewhere_ends_the_called_run(engine: Engine) -> None:
     called = await engine.publish(event())
     content = graph(
@@ -323,6 +325,7 @@ async def test_a_caller_that_fails_elsewhere_ends_the_called_run(engine: Engine)
     await closed(engine, child.id, WorkflowExecutionStatus.CANCELED)
 
 
+@pytest.mark.long
 async def test_a_run_that_is_under_way_already_is_awaited(engine: Engine) -> None:
     """The reconciler may have started what the caller had only accepted."""
     called = await engine.publish(event())

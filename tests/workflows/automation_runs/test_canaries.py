@@ -224,6 +224,7 @@ async def repeating(serve: Serve, status: int) -> Endpoint:
     return endpoint
 
 
+@pytest.mark.long
 async def test_a_service_that_repeats_a_secret_tells_nobody(
     engine: Engine, client: Client, space: Space, serve: Serve, logged: list[str]
 ) -> None:

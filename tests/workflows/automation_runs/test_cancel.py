@@ -46,6 +46,7 @@ async def test_cancel_while_queued_takes_the_start_back(engine: Engine) -> None:
     assert cancelled.started_at is None
 
 
+@pytest.mark.long
 async def test_cancel_while_a_call_is_out(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(never)
     automation = await engine.publish(

@@ -3,11 +3,15 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from tests.support.alerts import alerts, evaluated, make_rule, state_of
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.spaces import make_space
 from tests.workflows.action_runs.test_connected_calls import connect
+
+pytestmark = pytest.mark.long
 
 
 async def test_a_failing_server_fires_its_alert_until_it_answers_again(

@@ -122,6 +122,7 @@ async def test_a_call_that_goes_on_too_long_is_broken_off(
     assert (run.status, states(run)) == ("timed_out", {"it": "cancelled"})
 
 
+@pytest.mark.long
 async def test_a_called_run_ends_with_its_caller(
     engine: Engine, limits: dict[str, timedelta]
 ) -> None:
@@ -142,6 +143,7 @@ async def test_what_ends_in_time_is_not_touched(
     assert (await engine.ended(automation.id, run_id)).status == "succeeded"
 
 
+@pytest.mark.long
 async def test_a_run_of_quick_nodes_has_no_timer(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply())
     quick = await engine.run(graph(node("it", "transform", output={})))
@@ -150,6 +152,7 @@ async def test_a_run_of_quick_nodes_has_no_timer(engine: Engine, serve: Serve) -
     assert [await timers(engine, run.id) for run in (quick, waits, calls)] == [0, 2, 1]
 
 
+@pytest.mark.long
 async def test_a_wait_as_long_as_a_run_may_last_ends_well(skipping_engine: Engine) -> None:
     seconds = timedelta(days=30).total_seconds()
     run = await skipping_engine.run(graph(node("it", "delay", seconds=seconds)))

@@ -161,6 +161,7 @@ async def test_a_failed_handler_is_not_handled(engine: Engine) -> None:
     assert len(await notices(engine, answer.id)) == 1
 
 
+@pytest.mark.long
 async def test_two_that_handle_each_other_do_not_go_in_circles(engine: Engine) -> None:
     first = await engine.publish(failing(None))
     second = await engine.publish(failing(first.id))

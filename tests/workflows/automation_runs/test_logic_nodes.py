@@ -302,6 +302,7 @@ async def test_a_join_waits_for_all_or_any(
     assert (states(run)["meet"], states(run)["end"]) == (met, met)
 
 
+@pytest.mark.long
 async def test_a_join_of_any_goes_on_while_others_run(engine: Engine) -> None:
     run = await engine.run(
         graph(

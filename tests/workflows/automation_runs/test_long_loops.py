@@ -183,6 +183,7 @@ async def test_waits_in_executions_of_their_own(engine: Engine) -> None:
     assert run.output["after"]["v"]["results"] == [{"v": index} for index in range(101)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("items", [5, 120])
 async def test_cancel_inside_a_loop_is_final_at_once(
     engine: Engine, serve: Serve, items: int
@@ -271,6 +272,7 @@ async def test_a_terminated_chunk_fails_the_loop(engine: Engine, serve: Serve) -
     assert (run.status, run.error) == ("failed", "loop: Its iterations were ended from outside.")
 
 
+@pytest.mark.long
 async def test_a_quick_loop_goes_on_where_a_lost_turn_left_it(
     engine: Engine, table: Id, monkeypatch: pytest.MonkeyPatch
 ) -> None:

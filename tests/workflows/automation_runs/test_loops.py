@@ -146,6 +146,7 @@ class Crowd:
         await writer.drain()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("parallelism", "items"), [(1, 4), (3, 9), (50, 20)])
 async def test_no_more_items_at_once_than_allowed(
     engine: Engine, serve: Serve, parallelism: int, items: int

@@ -204,6 +204,7 @@ async def test_content_refused_for_good_is_a_final_failure(
     assert (post_office.seen[to], await attempts(engine, run.id)) == (1, [])
 
 
+@pytest.mark.long
 async def test_who_is_put_off_gets_the_mail_with_the_others_and_once(
     engine: Engine, post_office: PostOffice
 ) -> None:
@@ -215,6 +216,7 @@ async def test_who_is_put_off_gets_the_mail_with_the_others_and_once(
     assert await attempts(engine, run.id) == [("mail", 1, "smtp_451")]
 
 
+@pytest.mark.long
 async def test_the_last_attempt_sends_to_whom_it_can(
     engine: Engine, post_office: PostOffice
 ) -> None:
@@ -234,6 +236,7 @@ async def test_without_retry_nobody_waits_for_who_is_put_off(
     assert len(post_office.to(good)) == 1
 
 
+@pytest.mark.long
 async def test_a_mail_whose_answer_was_lost_comes_again_as_the_same_mail(
     engine: Engine, post_office: PostOffice
 ) -> None:
@@ -245,6 +248,7 @@ async def test_a_mail_whose_answer_was_lost_comes_again_as_the_same_mail(
     assert ids == [run.output["mail"]["messageId"]] * 2
 
 
+@pytest.mark.long
 async def test_a_silent_server_is_a_timeout(engine: Engine) -> None:
     run = await engine.run(mail(new("silent"), timeoutSeconds=2))
     assert await error_codes(engine, run) == {"mail": "timeout"}

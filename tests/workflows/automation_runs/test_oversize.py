@@ -67,6 +67,7 @@ async def test_an_output_that_is_null_by_itself_is_not_trimmed(engine: Engine) -
     assert run.metadata["trimmed"] is False
 
 
+@pytest.mark.long
 async def test_an_output_that_lacks_a_leaf_says_so_when_no_node_is_left_out(
     engine: Engine, serve: Serve
 ) -> None:

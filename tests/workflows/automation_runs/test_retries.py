@@ -22,6 +22,7 @@ AT_ONCE = {"maxAttempts": 3, "initialDelaySeconds": 0}
 YEAR = f"Mon, 1 Jan {'9' * 20} 00:00:00 GMT"
 
 
+@pytest.mark.long
 async def test_attempts_are_counted_and_kept(engine: Engine, serve: Serve) -> None:
     statuses = [500, 503, 408, 409, 425, 429]
     endpoints = [await serve(reply(status), reply(200, {"ok": 1})) for status in statuses]
@@ -40,6 +41,7 @@ async def test_attempts_are_counted_and_kept(engine: Engine, serve: Serve) -> No
     assert await attempts(engine, run.id) == kept
 
 
+@pytest.mark.long
 async def test_the_last_attempt_is_the_failure(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500), reply(502), reply(503))
     run = await engine.run(
@@ -65,6 +67,7 @@ async def test_a_node_without_retry_has_one_attempt(engine: Engine, serve: Serve
     assert (len(endpoint.requests), await attempts(engine, run.id)) == (1, [])
 
 
+@pytest.mark.long
 async def test_an_attempt_that_failed_after_its_answer_keeps_its_number(
     engine: Engine, serve: Serve
 ) -> None:

@@ -85,6 +85,7 @@ async def test_a_retry_from_failed_runs_what_failed_and_what_follows(
     assert (await engine.get(automation.id, run_id)).status == "failed"
 
 
+@pytest.mark.long
 async def test_a_retry_of_a_retry_still_knows_what_was_done(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(400), reply(404), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
@@ -97,6 +98,7 @@ async def test_a_retry_of_a_retry_still_knows_what_was_done(engine: Engine, serv
     assert third.replay_of_run_id == second.id
 
 
+@pytest.mark.long
 async def test_a_retry_from_start_repeats_everything(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(400), reply(200, {}))
     automation = await engine.publish(calling(endpoint.url))
@@ -168,6 +170,7 @@ async def test_a_failure_that_an_edge_handled_stands(engine: Engine, serve: Serv
     assert len(handled.requests) == 1
 
 
+@pytest.mark.long
 async def test_a_failure_that_stands_can_be_read_and_is_no_output(
     engine: Engine, serve: Serve
 ) -> None:
@@ -214,6 +217,7 @@ async def test_every_failed_node_is_run_again(engine: Engine, serve: Serve) -> N
     }
 
 
+@pytest.mark.long
 async def test_what_was_cut_off_goes_on(engine: Engine) -> None:
     shape = graph(
         output("before", number=1),

@@ -109,6 +109,7 @@ async def test_an_unhandled_failure_stops_the_branches_beside_it(
     assert by_node(run)["long"].completed_at is not None
 
 
+@pytest.mark.long
 async def test_on_error_continue_lets_the_other_branches_finish(engine: Engine) -> None:
     shape = graph(
         bad("b", label="Bad"),
@@ -155,6 +156,7 @@ async def test_a_chain_longer_than_one_batch(engine: Engine) -> None:
     assert {one.attempt for one in run.node_runs} == {1}
 
 
+@pytest.mark.long
 async def test_labels_at_their_longest_do_not_stop_a_run(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply())
     label = "🦄" * 200

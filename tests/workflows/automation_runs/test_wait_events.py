@@ -301,6 +301,7 @@ async def test_a_token_is_ours_or_none(engine: Engine) -> None:
     await engine.cancel(*place)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", [30 * 86_400, 3_600])
 async def test_a_wait_for_which_no_event_comes_times_out(
     skipping_engine: Engine, seconds: int

@@ -22,6 +22,7 @@ def due(run: AutomationRunDetail, node_id: str = "wait") -> datetime:
     return datetime.fromisoformat(wait["until"])
 
 
+@pytest.mark.long
 async def test_a_delay_of_thirty_days_passes(skipping_engine: Engine) -> None:
     run = await skipping_engine.run(
         graph(
@@ -113,6 +114,7 @@ async def test_a_waiting_run_shows_what_it_will_not_come_to(engine: Engine) -> N
         assert states(ended)["dead"] == "skipped"
 
 
+@pytest.mark.long
 async def test_a_run_waits_until_a_moment(engine: Engine) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=1.5)
     run = await engine.run(
@@ -141,6 +143,7 @@ async def test_a_moment_without_offset_is_read_in_the_timezone(engine: Engine) -
     await engine.cancel(automation.id, run_id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("config", [{"seconds": 0}, {"until": "2001-01-01T00:00:00Z"}])
 async def test_a_wait_that_is_over_already(engine: Engine, config: Json) -> None:
     run = await engine.run(graph(node("wait", "delay", **config)))

@@ -104,6 +104,7 @@ async def ended(engine: Engine, workflow_id: str) -> None:
     await eventually(is_closed, what=f"the end of {workflow_id}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [FEW, MANY])
 async def test_a_run_does_not_wait_while_one_iteration_works(
     engine: Engine, serve: Serve, count: int
@@ -122,6 +123,7 @@ async def test_a_run_does_not_wait_while_one_iteration_works(
     await engine.cancel(*place)
 
 
+@pytest.mark.long
 async def test_a_branch_beside_a_long_loop_counts(engine: Engine, serve: Serve) -> None:
     show_running = asyncio.Event()
     slow = await serve(once(show_running, reply()))
@@ -135,6 +137,7 @@ async def test_a_branch_beside_a_long_loop_counts(engine: Engine, serve: Serve) 
     await engine.cancel(*place)
 
 
+@pytest.mark.long
 async def test_long_loops_in_long_loops_wait_together(engine: Engine) -> None:
     inner = node("inner", "for_each", items=list(range(MANY)), parallelism=2)
     content = looping(MANY, inner, parallelism=2)

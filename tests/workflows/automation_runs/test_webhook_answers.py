@@ -97,6 +97,7 @@ async def test_a_run_without_an_answer_gives_its_output(
     assert (answer.status_code, answer.json()) == (200, {"data": {"a": {"n": 7}}})
 
 
+@pytest.mark.long
 async def test_a_failed_run_says_nothing_of_why(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:

@@ -21,6 +21,7 @@ async def _cancelled(source: Any, run_id: str) -> None:
     assert answer.json()["data"]["status"] == "cancelled"
 
 
+@pytest.mark.long
 async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(never)
@@ -57,6 +58,7 @@ async def test_a_statement_that_waits_is_given_up(
     assert await goods_of.records() == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "statement"),
     [("record", "COPY record%"), ("record_change", "%INSERT INTO record_change%")],

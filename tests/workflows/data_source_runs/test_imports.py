@@ -142,6 +142,7 @@ async def test_a_mapping_names_columns_that_are_there(importing: Any) -> None:
     assert "no column Nmae; there are: Name, Betrag" in answer.json()["message"]
 
 
+@pytest.mark.long
 async def test_an_existing_database_is_filled_by_keys(
     client: Client, space: Space, importing: Any
 ) -> None:

@@ -53,6 +53,7 @@ async def test_rows_are_inserted_updated_and_removed(source: Any) -> None:
     assert back["c"]["id"] == before["c"]["id"], "a row that comes back is the same record"
 
 
+@pytest.mark.long
 async def test_without_a_mapping_every_column_fills_the_field_it_suggests(source: Any) -> None:
     goods_of = await source(fields=[])
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
@@ -92,6 +93,7 @@ async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
     assert set(await goods_of.records()) == {"a", "b"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
@@ -113,6 +115,7 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     assert set(await goods_of.records()) == {"a"}
 
 
+@pytest.mark.long
 async def test_a_server_that_is_busy_is_asked_again(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(reply(429, retry_after="1"), goods(("a", "Apple", 1)))

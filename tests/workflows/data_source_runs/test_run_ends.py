@@ -77,6 +77,7 @@ async def test_every_end_of_a_refresh_starts_those_who_listen(source: Any) -> No
     assert notice["data"] == {"dataSourceId": goods_of.id, "errorKind": "auth"}
 
 
+@pytest.mark.long
 async def test_an_automation_refreshes_in_the_name_of_who_made_the_source(source: Any) -> None:
     goods_of = await source()
     heard, after = await listener(goods_of)

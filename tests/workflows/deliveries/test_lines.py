@@ -228,6 +228,7 @@ async def test_what_waits_for_too_long_ends_with_a_reason(client: Client, space:
     assert {(one["status"], one["errorCode"]) for one in log} == {("failed", "expired")}
 
 
+@pytest.mark.long
 async def test_a_test_tries_at_once(client: Client, space: Space, serve: Serve) -> None:
     receiver = await serve(*[reply(500)] * circuit.MOST_FAILURES, reply(200))
     endpoint = await create(client, space, receiver.url)

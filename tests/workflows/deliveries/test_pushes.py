@@ -87,6 +87,7 @@ async def test_a_dead_token_revokes_its_device(engine: Engine, serve: Serve, sta
     assert await deliveries(engine, await tell(engine, user_id)) == []
 
 
+@pytest.mark.long
 async def test_a_busy_provider_is_asked_again(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ async def test_only_the_status_of_an_answer_counts(
     assert elsewhere.requests == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_soon")
 async def test_what_cannot_be_delivered_can_be_sent_again(
     client: Client, space: Space, serve: Serve

@@ -59,6 +59,7 @@ async def test_a_folder_is_mounted_with_all_below_it_and_circles_end(demo: Demo)
     assert whole["nextRunAt"] is not None
 
 
+@pytest.mark.long
 async def test_what_vanishes_is_stale_and_stays(demo: Demo) -> None:
     made = await demo.does("mount", "handbook", recursive=True)
     mount_id = made["mount"]["id"]
@@ -84,6 +85,7 @@ async def test_a_denied_resource_shows_why(demo: Demo) -> None:
     assert (shown["status"], "denies" in shown["error"]) == ("error", True)
 
 
+@pytest.mark.long
 async def test_what_people_deleted_and_renamed_stays_so(demo: Demo) -> None:
     mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
     await demo.synced(mount_id)

@@ -104,6 +104,7 @@ async def test_many_files_are_imported_each_once(demo: Demo) -> None:
     assert again["imported"] == counts(updated=130, unchanged=1)
 
 
+@pytest.mark.long
 async def test_a_table_becomes_a_database(demo: Demo) -> None:
     made = await demo.does("import", "customers")
     assert (made["item"]["kind"], made["imported"]) == ("database", counts(created=1))
@@ -141,6 +142,7 @@ async def test_a_table_is_refreshed_around_what_people_changed(demo: Demo) -> No
     assert found["Ada Park"] == ("Potsdam", 99)
 
 
+@pytest.mark.long
 async def test_a_row_that_is_gone_is_archived_until_it_is_back(demo: Demo) -> None:
     database = (await demo.does("import", "customers"))["item"]["targetId"]
     fields = (await demo.client.get(f"{demo.space.path}/databases/{database}")).json()["data"][

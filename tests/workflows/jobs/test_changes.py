@@ -243,6 +243,7 @@ async def test_an_application_that_cannot_go_on_lets_the_rest_wait_again(
     assert await titles(client) == ["Page", "Other"]
 
 
+@pytest.mark.long
 async def test_two_hundred_operations_are_tried_in_one_request(
     client: Client, space: Space
 ) -> None:

@@ -183,6 +183,7 @@ async def test_what_takes_longer_is_given_later(
     assert await databases(space) == 2
 
 
+@pytest.mark.long
 async def test_a_copy_that_cannot_be_made_is_refused_and_leaves_nothing(
     client: Client, space: Space, source: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +236,7 @@ async def test_a_worker_that_loses_its_transactions_makes_one_whole_copy(
     assert await count(space, answer.json()["data"]["id"]) == 12_000
 
 
+@pytest.mark.long
 async def test_editors_with_the_scope_duplicate_a_database(
     client: Client, space: Space, foreign: Space, source: Any
 ) -> None:

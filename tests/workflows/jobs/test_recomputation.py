@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from sqlalchemy import func, select
 
 from models.data.records.tables import record
@@ -12,6 +13,8 @@ from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.related import add, add_field, change, make_database, relate
 from tests.support.spaces import Space
+
+pytestmark = pytest.mark.long
 
 
 async def test_what_many_records_follow_from_is_right_soon_after(

@@ -65,6 +65,7 @@ async def test_every_template_is_built_as_it_says(client: Client, space: Space, 
     ]
 
 
+@pytest.mark.long
 async def test_building_twice_builds_it_twice(client: Client, space: Space, engine: Engine) -> None:
     assert engine.database is space.database
     path, body = f"{space.path}/starter-template", {"templateKey": "team_tasks"}
@@ -76,6 +77,7 @@ async def test_building_twice_builds_it_twice(client: Client, space: Space, engi
     assert len(await databases(client, space)) == 2 * first["databaseCount"]
 
 
+@pytest.mark.long
 async def test_a_draft_is_built_as_it_was_drafted(client: Client, space: Space) -> None:
     described = {"description": "A bakery with customers, orders and suppliers."}
     plan = read(await client.post("/v1/onboarding/workspace-draft", json=described))

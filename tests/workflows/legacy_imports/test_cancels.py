@@ -12,7 +12,7 @@ from runtime.errors import UnavailableError
 from tests.support.legacy_imports import Administrator, folders, left_of, owners, told, whole
 from tests.support.patience import eventually
 
-pytestmark = pytest.mark.takes(seconds=30)
+pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]
 
 
 async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) -> None:
@@ -37,7 +37,6 @@ async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) ->
         assert await left_of(admin, entry) == {}
 
 
-@pytest.mark.long
 async def test_what_was_finished_before_a_cancel_is_released(admin: Administrator) -> None:
     async def refuse(work: UnitOfWork, held: Held, samples: Sequence[Sample]) -> None:
         if held.entry.source_name == "Slow":

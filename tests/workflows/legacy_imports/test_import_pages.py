@@ -125,6 +125,7 @@ async def test_a_workspace_whose_import_failed_is_tried_again(
     await reached(visitor, path, "completed")
 
 
+@pytest.mark.long
 async def test_a_run_is_checked_again_and_cancelled(visitor: Visitor) -> None:
     path = await sent(visitor, whole({"Good": folders(1)}))
     await reached(visitor, path, "awaiting review")

@@ -27,6 +27,7 @@ from tests.support.spaces import MakeSpace
 pytestmark = pytest.mark.takes(seconds=30)
 
 
+@pytest.mark.long
 async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrator) -> None:
     run = await admin.reviewed(whole({"Old": folders(7)}))
     assert run["status"] == "awaiting_review", told(run)
@@ -101,6 +102,7 @@ async def test_a_run_goes_with_what_was_kept_of_its_bundle(
     assert set(await left_of(admin, entry)) >= {"item", "workspace"}
 
 
+@pytest.mark.long
 async def test_what_is_blocked_is_not_approved_until_it_is_left_out(admin: Administrator) -> None:
     own, first = folder("Twice")
     bad = [first, folder("Again", id=own)[1]]

@@ -25,6 +25,7 @@ from workflows import policies
 pytestmark = pytest.mark.takes(seconds=30)
 
 
+@pytest.mark.long
 async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: Engine) -> None:
     """Where timers take no time, a wait that had one would be over at once."""
     engine = skipping_engine
@@ -57,6 +58,7 @@ async def test_a_run_with_a_long_history_goes_on_as_another_execution(
     assert first != described.run_id
 
 
+@pytest.mark.long
 async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
     run_id = await accept(engine, await small(engine))
     await until(engine, run_id, "awaiting_review")
@@ -85,6 +87,7 @@ async def test_an_execution_that_is_gone_begins_anew_from_its_rows(engine: Engin
     assert run.errors == ["Terminated in Temporal."]
 
 
+@pytest.mark.long
 async def test_a_workspace_that_failed_is_tried_again(engine: Engine) -> None:
     refused: list[Any] = []
 

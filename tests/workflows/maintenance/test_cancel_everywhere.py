@@ -252,6 +252,7 @@ async def test_a_called_run_in_line_for_a_slot_goes_with_its_caller(engine: Engi
     await stays(engine, caller_of[waiter], cancelled)
 
 
+@pytest.mark.long
 async def test_a_run_that_ends_takes_along_what_it_waits_for(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(400))
     called = (await engine.publish(then_next(node("hold", "delay", seconds=3_600)))).id

@@ -18,6 +18,8 @@ from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 from tests.support.spaces import make_space
 
+pytestmark = pytest.mark.long
+
 FLOOD = 90
 
 

@@ -47,6 +47,7 @@ async def test_a_worker_that_polls_no_more_is_ended(engine: Engine) -> None:
             await require_polling(silent, [Queue.AUTOMATION, Queue.IO], GROUP, check_seconds=0.05)
 
 
+@pytest.mark.long
 async def test_a_server_that_is_away_says_nothing_about_its_workers() -> None:
     async with dev_server() as environment:
         address = environment.client.service_client.config.target_host

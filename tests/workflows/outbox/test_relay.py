@@ -90,6 +90,7 @@ async def test_no_line_waits_longer_than_for_one_row_of_each_other(quiet: Databa
     assert set(late) <= set(taken)
 
 
+@pytest.mark.long
 async def test_a_claim_reads_as_much_of_long_lines_as_of_short_ones(
     quiet: Database, quiet_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from sqlalchemy import update
 
 from models.automation.automations import commands as automations
@@ -18,6 +19,8 @@ from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.incidents import grouped, incident_of
 from tests.support.patience import found_when
 from tests.support.run_operations import ended
+
+pytestmark = pytest.mark.long
 
 
 async def repair(engine: Engine, automation_id: UUID) -> None:

@@ -194,6 +194,7 @@ async def test_due_times_that_meet_an_open_refresh_are_counted(
     await until_runs(made, "cancelled", "cancelled")
 
 
+@pytest.mark.long
 async def test_a_fire_that_is_cancelled_cancels_its_refresh(
     engine: Engine, scheduled: Make
 ) -> None:

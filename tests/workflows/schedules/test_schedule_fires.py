@@ -109,6 +109,7 @@ async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
     assert await fire.result() == str(run.id)
 
 
+@pytest.mark.long
 async def test_an_operator_sees_the_fire_and_its_run(engine: Engine) -> None:
     made = await scheduled(engine, LONG)
     await trigger(engine, made.id)
@@ -180,6 +181,7 @@ async def test_a_skipped_time_lets_the_next_one_through(engine: Engine) -> None:
     await engine.cancel(made.id, second.id)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["cancel", "terminate"])
 async def test_a_fire_that_is_ended_ends_its_run(engine: Engine, way: str) -> None:
     made = await scheduled(engine, LONG)
@@ -225,6 +227,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
     assert [run.status for run in await runs_of(engine, made.id)] == ["cancelled"]
 
 
+@pytest.mark.long
 async def test_disabled_and_deleted_automations_do_not_fire(engine: Engine) -> None:
     made = await scheduled(engine)
     await change(engine, made.id, enabled=False)
@@ -331,6 +334,7 @@ async def test_a_fire_that_waits_for_a_slot_goes_on_when_it_gets_one(engine: Eng
         assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
 
 
+@pytest.mark.long
 async def test_a_backfill_is_there_at_once_and_starts_by_the_relay(engine: Engine) -> None:
     made = await engine.publish(QUICK, triggerConfig=schedule(intervalSeconds=60))
     start = datetime(2026, 3, 1, tzinfo=UTC)

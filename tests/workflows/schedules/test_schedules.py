@@ -183,6 +183,7 @@ async def test_a_new_label_shows_on_the_fires(engine: Engine) -> None:
     await until_schedule(engine, made.id, named(b"Weekly"))
 
 
+@pytest.mark.long
 async def test_the_trash_the_archive_and_the_way_back(engine: Engine) -> None:
     made = await scheduled(engine)
 
@@ -248,6 +249,7 @@ async def test_a_delivery_that_was_overtaken_ends_right(
     assert found.schedule.state.paused
 
 
+@pytest.mark.long
 async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
     made = await scheduled(engine)
     for enabled in (False, True, False):

@@ -79,6 +79,7 @@ async def sweep(engine: Engine) -> dict[str, int]:
     return await environment.run(reconciler.reconcile)
 
 
+@pytest.mark.long
 async def test_a_countdown_rings_when_it_is_due(engine: Engine) -> None:
     automation_id = await listener(engine)
     entry = await start(engine, targetDurationMs=400, soundId="bell")
@@ -100,6 +101,7 @@ async def test_a_countdown_rings_when_it_is_due(engine: Engine) -> None:
     assert payload["entry"]["durationMs"] == 400
 
 
+@pytest.mark.long
 async def test_a_timer_is_moved(engine: Engine) -> None:
     entry = await start(engine, targetDurationMs=HOUR)
     await waits(engine, entry.id)

@@ -191,6 +191,7 @@ async def test_a_date_moved_after_it_was_reached_starts_its_run(goods: Listening
     assert await goods.count(subscriber) == 1
 
 
+@pytest.mark.long
 async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     async with goods.database.transaction() as work:
@@ -223,6 +224,7 @@ async def test_dates_of_a_database_in_the_trash_start_no_runs(goods: Listening) 
     assert [title for title, _ in await fired(goods, subscriber)] == ["A"]
 
 
+@pytest.mark.long
 async def test_republished_with_the_same_database_it_goes_on_where_it_was(
     goods: Listening,
 ) -> None:

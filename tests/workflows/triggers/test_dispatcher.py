@@ -31,6 +31,7 @@ async def goods(engine: Engine) -> AsyncIterator[Listening]:
     yield await Listening.within(engine.database, (await make_space(engine.database, KEYS)).actor)
 
 
+@pytest.mark.long
 async def test_dispatchers_at_once_answer_every_change_once(goods: Listening) -> None:
     subscribers = [await goods.automation("record_created") for _ in range(3)]
     for number in range(60):
@@ -75,6 +76,7 @@ async def test_workspaces_take_turns_and_each_keeps_its_order(
     assert set().union(*first) == set(taken)
 
 
+@pytest.mark.long
 async def test_an_automation_that_fails_affects_no_other(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ async def test_a_created_record_starts_one_run_that_is_told_of_it(goods: Listeni
     assert run.status == "succeeded"
 
 
+@pytest.mark.long
 async def test_each_record_trigger_answers_its_own_changes(goods: Listening) -> None:
     kinds = ("record_created", "record_updated", "record_deleted")
     made, changed, deleted = [await goods.automation(kind) for kind in kinds]
@@ -79,6 +80,7 @@ async def test_a_change_that_is_rolled_back_starts_no_run(goods: Listening) -> N
     assert await goods.count(subscriber) == 0
 
 
+@pytest.mark.long
 async def test_a_batch_starts_a_run_for_each_change_in_its_order(goods: Listening) -> None:
     made = await goods.automation("record_created")
     changed = await goods.automation("record_updated")
@@ -263,6 +265,7 @@ async def test_an_automation_that_starts_itself_ends_after_eight_runs(goods: Lis
     assert notice.user_id == goods.actor.user_id
 
 
+@pytest.mark.long
 async def test_publishing_switches_what_is_heard_even_of_events_that_wait(
     goods: Listening,
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from sqlalchemy import Text, cast, func, insert, literal, select
 from sqlalchemy.sql import Executable
 from typing_extensions import override
@@ -27,6 +28,7 @@ from tests.support.spaces import Space
 MANY = 10_000
 
 
+@pytest.mark.long
 async def test_one_event_resumes_ten_thousand_runs(space: Space) -> None:
     run_id = await old_run(space, await make_automation(space), 1, "waiting")
     async with _taken_back(space.database) as work:

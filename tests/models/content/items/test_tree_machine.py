@@ -227,6 +227,7 @@ class TreeMachine(RuleBasedStateMachine):
             assert not self.forest.is_live(id_) or self.forest.is_live(node.parent)
 
 
+@pytest.mark.long
 def test_the_tree_does_what_the_model_does(database_url: str, space: Space) -> None:
     with asyncio.Runner() as runner:
         TreeMachine.runner = runner

@@ -155,6 +155,7 @@ PAIR = st.sampled_from([(a, b) for a in FieldKind for b in FieldKind if converti
 SETTINGS = st.sampled_from([{}, BERLIN, {"precision": 0}, {"precision": 2, "min": 0, "max": 99}])
 
 
+@pytest.mark.long
 @given(PAIR, SETTINGS, SETTINGS, TELLING | JSON)
 def test_whatever_comes_out_is_a_value_of_the_new_kind(
     kinds: tuple[FieldKind, FieldKind], before: Any, after: Any, value: Any

@@ -98,6 +98,7 @@ NUMBERS: dict[Aggregate, Callable[[list[Any]], Any]] = {
 }
 
 
+@pytest.mark.long
 async def test_every_aggregate_is_what_plain_python_says(
     client: Client, orders: str, lines: str
 ) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
 import pytest_asyncio
 from sqlalchemy import insert, select, update
 
@@ -135,6 +136,7 @@ async def test_links_go_from_the_other_side_and_nothing_else_of_it(
     assert await linked(client, kept, "tasks") == [task]
 
 
+@pytest.mark.long
 async def test_one_call_is_bounded(client: Client, space: Space, projects: str) -> None:
     await empty(space)
     before = await rows_of(space)

@@ -145,6 +145,7 @@ def test_the_budget_of_iterations_holds(text: str) -> None:
         evaluate(text, trigger=list(range(150)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["x" * 10**5, [1] * 10**5])
 def test_a_result_that_is_too_large_is_refused(part: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded_processes, "SECONDS", 60.0)  # Its size is refused, not its time.

@@ -54,6 +54,7 @@ def test_what_is_not_small_has_the_same_result() -> None:
     assert len(evaluated) == 800
 
 
+@pytest.mark.long
 async def test_a_loop_is_not_stopped() -> None:
     with pytest.raises(WouldBlockError):
         compile_expression(DOUBLED).evaluate({})
