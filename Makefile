@@ -34,7 +34,7 @@ $(INSTALLED): requirements-dev.lock requirements-uv.lock pyproject.toml
 up: setup ## Start the whole platform and keep it running until Ctrl-C.
 	$(BIN)/workspace up $(UP)
 
-test: setup ## Run all tests but the 5 % that take longest; within seven minutes.
+test: setup ## Run all tests but the long ones; within seven minutes.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not long"
 
 test-all: setup ## Run all tests: also each moment of a kill, each page in a browser, growth.

@@ -19,7 +19,7 @@ from tests.contract.furnished import Furnished
 from tests.contract.watching import checksum
 from tests.support.visitor import Visitor, signed_in
 
-pytestmark = pytest.mark.takes(seconds=10)
+pytestmark = [pytest.mark.takes(seconds=10), pytest.mark.long]
 
 UNKNOWN = str(uuid.uuid4())
 PLACES = {"workspaceId", "connectionId"}
