@@ -41,6 +41,10 @@ _OPTIONS = (
 )
 
 
+_ONLY_MISSING = "if (!(error instanceof TypeError)) throw error"
+"""A page that is still read has not all of its elements: null has no properties."""
+
+
 class Page:
     """One tab. `problems` collects errors, refusals of its policy and failed scripts."""
 
@@ -67,12 +71,15 @@ class Page:
         return answer["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """The value of an expression once it is truthy."""
+        """The value of an expression once it is truthy; elements may be yet to come."""
+        patient = (
+            f"(() => {{ try {{ return {expression} }} catch (error) {{ {_ONLY_MISSING} }} }})()"
+        )
         value: Any = None
 
         async def holds() -> bool:
             nonlocal value
-            value = await self.evaluate(expression)
+            value = await self.evaluate(patient)
             return bool(value)
 
         await eventually(holds, what=expression)
