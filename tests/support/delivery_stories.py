@@ -14,26 +14,18 @@ from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.tables import Notification, notification
-from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
 from runtime.families import Family
-from runtime.identity_settings import DEVELOPMENT_ISSUER
 from tests.support.engine import Engine
 from tests.support.patience import eventually
+from tests.support.spaces import add_person
 
 
 async def member(engine: Engine, kind: str = "fine", role: Role = Role.EDITOR) -> Id:
     """A member whose address says how the post office treats them."""
     email = f"{kind}-{uuid4().hex}@example.test"
     async with engine.database.transaction() as work:
-        user_id = await sync_profile(
-            work,
-            issuer=DEVELOPMENT_ISSUER,
-            subject=email,
-            email=email,
-            name="Test",
-            platform_admin=None,
-        )
+        user_id = await add_person(work, email)
         await add_member(work, engine.actor.workspace_id, user_id, role)
     return user_id
 

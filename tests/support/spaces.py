@@ -63,7 +63,7 @@ class Space:
     async def member(self, role: Role) -> tuple[UUID, str]:
         """A further member with this role and a key with every scope; gives id and token."""
         async with self.database.transaction() as work:
-            user_id = await _person(work, f"{role}-{uuid4().hex}@example.test")
+            user_id = await add_person(work, f"{role}-{uuid4().hex}@example.test")
             await add_member(work, self.id, user_id, role)
             token = await issue_key(
                 work, self.keys, workspace_id=self.id, user_id=user_id, name=role
@@ -95,7 +95,7 @@ async def make_space(database: Database, keys: KeyRing) -> Space:
     """A fresh workspace."""
     email = f"owner-{uuid4().hex}@example.test"
     async with database.transaction() as work:
-        user_id = await _person(work, email)
+        user_id = await add_person(work, email)
         principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
         # Its own slug is free at once: those made of a name are tried one by one.
         wanted = CreateWorkspace(name="Test", slug=f"test-{user_id.hex}")
@@ -106,7 +106,8 @@ async def make_space(database: Database, keys: KeyRing) -> Space:
     return Space(database, keys, made.workspace.id, user_id, email, token)
 
 
-async def _person(work: UnitOfWork, email: str) -> UUID:
+async def add_person(work: UnitOfWork, email: str) -> UUID:
+    """The id of a person who has signed in once, with this address."""
     return await sync_profile(
         work,
         issuer=DEVELOPMENT_ISSUER,

@@ -9,24 +9,16 @@ from models.automation.waits import commands
 from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
-from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
-from runtime.identity_settings import DEVELOPMENT_ISSUER
 from tests.support.engine import Engine, Json, by_node, graph, node
+from tests.support.spaces import add_person
 
 
 async def member(engine: Engine, role: Role = Role.EDITOR) -> Actor:
     """A further member of the engine's workspace, in a session."""
     email = f"{role}-{uuid4().hex}@example.test"
     async with engine.database.transaction() as work:
-        user_id = await sync_profile(
-            work,
-            issuer=DEVELOPMENT_ISSUER,
-            subject=email,
-            email=email,
-            name="Test",
-            platform_admin=None,
-        )
+        user_id = await add_person(work, email)
         await add_member(work, engine.actor.workspace_id, user_id, role)
     principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
     return Actor(
