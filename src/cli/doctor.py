@@ -129,13 +129,12 @@ async def check_pooler(settings: Settings) -> Finding:
         async with await psycopg.AsyncConnection.connect(
             libpq_url(pooler.get_secret_value()), connect_timeout=5, prepare_threshold=None
         ) as connection:
-            names = [*LIMITS]
-            query = "SELECT current_setting(name) FROM unnest(%s::text[]) AS name"
-            values = [row[0] async for row in await connection.execute(query, (names,))]
+            query = "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name"
+            rows = await (await connection.execute(query, ([*LIMITS],))).fetchall()
     except psycopg.OperationalError:
         return Finding(subject, "does not answer", "check DATABASE_POOLER_URL, and that it is up")
-    limits = ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
-    if dict(zip(names, values, strict=True)) == LIMITS:
+    limits = ", ".join(f"{name} {value}" for name, value in rows)
+    if dict(rows) == LIMITS:
         return Finding(subject, limits)
     wanted = " ".join(f"SET {name} TO '{value}';" for name, value in LIMITS.items())
     return Finding(subject, limits, f"let its connect_query say: {wanted}")

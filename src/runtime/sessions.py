@@ -32,8 +32,12 @@ class PooledConnection(psycopg.AsyncConnection[Any]):
     @override
     async def connect(cls, conninfo: str = "", *, autocommit: bool = False, **options: Any) -> Self:
         connection = await super().connect(conninfo, autocommit=True, **options)
-        await connection.execute(f"SET TIME ZONE '{TIME_ZONE}'")
-        await connection.set_autocommit(autocommit)
+        try:
+            await connection.execute(f"SET TIME ZONE '{TIME_ZONE}'")
+            await connection.set_autocommit(autocommit)
+        except psycopg.Error:
+            await connection.close()
+            raise
         return connection
 
 
