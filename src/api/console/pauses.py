@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 
+from api.console.entered import Entered, attempt
 from api.console.forms import Form, number_of
 from api.console.rendering import see_other
-from api.console.workspace.entered import Entered, attempt
 from api.kernel.routing import ApiRequest
 from models.core.base import JsonObject
 from runtime.errors import PlatformError

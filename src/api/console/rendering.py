@@ -9,9 +9,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import Response
 
 from api.console import words
+from api.console.entered import BLANK, Entered
 from api.console.files import address
 from api.console.shell import Shell
-from api.console.workspace.entered import BLANK, Entered
 from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.request import ApiRequest
 from runtime.errors import PlatformError

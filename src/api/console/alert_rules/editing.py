@@ -12,6 +12,7 @@ from api.console.alert_rules.rule_forms import (
     fields_of,
     values_of,
 )
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import paged
 from api.console.integrations.connection_names import connection_names
 from api.console.people import member_names
@@ -20,7 +21,6 @@ from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import Access, ApiRequest
 from api.routers.automation.alert_rules import CREATE, TEST, WRITE
 from models.automation.alert_rules import commands, queries

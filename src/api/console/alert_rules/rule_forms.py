@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from api.console.entered import Fields
 from api.console.forms import number_of
-from api.console.workspace.entered import Fields
 from models.automation.alert_rules.conditions import AlertKind
 from models.automation.alert_rules.shapes import AlertRuleShape
 from models.core.base import JsonObject

@@ -5,12 +5,12 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.automations.content import path_of
+from api.console.entered import BLANK, Entered, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, plain
-from api.console.workspace.entered import BLANK, Entered, attempt, read_as
 from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import READ, WRITE
 from api.routers.automation.canaries import CANARY

@@ -5,12 +5,12 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.automations.examples import EXAMPLES, ExampleName
+from api.console.entered import BLANK, Entered, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, attempt, read_as
 from api.kernel.routing import Access, ApiRequest
 from api.routers.automation.automations import AUTOMATIONS
 from models.automation.automations.commands import create_automation

@@ -8,12 +8,12 @@ from starlette.responses import Response
 from api.console.automations.content import automation_of, path_of
 from api.console.automations.pictures import Picture, picture_of
 from api.console.automations.places import Place, places_of
+from api.console.entered import attempt, read_as
 from api.console.forms import Form, paged, read_json
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented, queried
-from api.console.workspace.entered import attempt, read_as
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, READ, WRITE

@@ -5,13 +5,13 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from api.console.automations.content import path_of
+from api.console.entered import BLANK, Entered, read_as
 from api.console.forms import Form, number_of, paged
 from api.console.pauses import Pause, Resume, take
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, read_as
 from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automations import queries

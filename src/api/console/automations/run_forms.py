@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from api.console.entered import attempt
 from api.console.forms import Form, paged, read_object
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented
-from api.console.workspace.entered import attempt
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.automation_runs import START
 from api.routers.automation.automations import AUTOMATION, WRITE

@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from api.console.automations.content import automation_of, path_of
 from api.console.automations.trigger_words import in_words
+from api.console.entered import BLANK, Entered, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import Shell, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, attempt, read_as
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
 from api.routers.automation.automations import AUTOMATION, WRITE

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields
 from api.console.forms import Form, body_of, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.workspace.ai_runs import READ as READ_RUN
 from api.routers.workspace.ai_runs import WRITE

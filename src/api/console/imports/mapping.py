@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from api.console.workspace.entered import Entered
+from api.console.entered import Entered
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs

@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt
 from api.console.forms import Form, body_of, paged
 from api.console.imports.mapping import NEW_KINDS, field_body, fillable, lines_of, read_mapping
 from api.console.integrations.calls import Outcome, outcome_of
@@ -14,7 +15,6 @@ from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.sources.spreadsheet_imports import BRING_IN, IMPORTS
 from models.content.files.commands import register_private_file

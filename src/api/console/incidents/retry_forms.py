@@ -1,6 +1,6 @@
 """The form of a retry after a fix, and the body that it stands for."""
 
-from api.console.workspace.entered import Fields, read_as
+from api.console.entered import Fields, read_as
 from models.automation.incidents.shapes import RetryIncident
 from models.core.base import JsonObject
 from runtime.errors import ValidationError

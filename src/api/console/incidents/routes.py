@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import done, paged
 from api.console.incidents.retry_forms import retry_of, values_of
 from api.console.people import member_names
@@ -13,7 +14,6 @@ from api.console.routing import page_router
 from api.console.runs.listing import automation_choices
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.automation.incidents import LIST, PREVIEW, READ, WRITE
 from models.automation.incidents import commands, queries

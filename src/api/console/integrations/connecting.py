@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import Form, body_of, paged
 from api.console.integrations.calls import outcome_of
 from api.console.integrations.config_fields import (
@@ -21,7 +22,6 @@ from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import Access, ApiRequest, Router
 from api.pages.assets import shell as page_of_script
 from api.routers.sources import authorizations

@@ -4,6 +4,7 @@ import json
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import paged
 from api.console.integrations.config_fields import (
     PREFIX,
@@ -18,7 +19,6 @@ from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import Access, ApiRequest
 from api.routers.sources.connections import CONNECTION, WRITE
 from models.core.access.rules import Scope

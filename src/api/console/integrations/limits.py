@@ -4,13 +4,13 @@ import json
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import number_of, paged
 from api.console.integrations.connection_names import connection_names
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import ApiRequest, Cursor, QueryId
 from api.routers.sources.outbound_limits import LIMIT, LIMITS, READ, WRITE
 from models.core.access.rules import Scope

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, read_as
 from api.console.forms import paged
 from api.console.pauses import Pause, Resume, take
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl
-from api.console.workspace.entered import BLANK, Entered, read_as
 from api.kernel.routing import ApiRequest
 from api.routers.sources.connections import CONNECTION, READ, WRITE
 from models.core.pauses.shapes import PauseWork

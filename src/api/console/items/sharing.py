@@ -5,12 +5,12 @@ from datetime import timedelta
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.workspace.share_links import CREATE, LINKS, READ, REVOKE
 from models.content.items.queries import get_item, placement

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.public_forms.states import state_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.data.forms import CREATE, FORM, FORMS, READ, WRITE

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.forms import Form, paged
 from api.console.public_forms.making import known_fields, name_of, version_of
 from api.console.records.comparisons import COMPARISONS, Comparison, leaf_of, read_leaf
@@ -13,7 +14,6 @@ from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import Notice
 from api.kernel.routing import ApiRequest
 from api.routers.data.forms import FORM, WRITE

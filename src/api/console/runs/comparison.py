@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from starlette.responses import Response
 
+from api.console.entered import attempt
 from api.console.forms import paged
 from api.console.rendering import page
 from api.console.routing import page_router
 from api.console.runs.listing import Filters, Row, listing
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import attempt
 from api.kernel.routing import ApiRequest, QueryId
 from api.routers.automation.run_pages import READ
 from models.automation.run_comparisons.queries import compare

@@ -7,12 +7,12 @@ from typing import Literal
 from starlette.responses import Response
 
 from api.console.automations.run_forms import faults_of
+from api.console.entered import attempt, read_as
 from api.console.forms import Form, paged, read_object
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import shell_of
 from api.console.words import curl, indented
-from api.console.workspace.entered import attempt, read_as
 from api.kernel.routing import ApiRequest
 from api.routers.automation.automation_runs import RUN, START
 from models.automation.automation_runs.commands import run_from_node

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from api.console.entered import Fields, read_as
 from api.console.forms import read_json
-from api.console.workspace.entered import Fields, read_as
 from models.automation.automation_runs.run_queries import WorkspaceRunQuery
 from models.automation.run_operations.rules import OperationAction
 from models.automation.run_operations.selection import frozen

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
+from api.console.entered import Entered, Fields, attempt
 from api.console.forms import done, paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -12,7 +13,6 @@ from api.console.runs.operation_forms import operation_of, selected, values_of
 from api.console.runs.routes import RUNS
 from api.console.shell import shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import Entered, Fields, attempt
 from api.kernel.routing import ApiRequest, Cursor
 from api.routers.automation.run_operations import READ, WRITE
 from models.automation.run_operations import commands, previews, queries

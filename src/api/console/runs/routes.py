@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from api.console.entered import Entered, attempt
 from api.console.forms import paged
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -21,7 +22,6 @@ from api.console.runs.listing import (
 )
 from api.console.shell import shell_of
 from api.console.words import queried
-from api.console.workspace.entered import Entered, attempt
 from api.kernel.routing import Access, ApiRequest, Cursor
 from api.routers.automation import automation_runs, automations, run_pages
 from models.automation.automation_runs.queries import load_run

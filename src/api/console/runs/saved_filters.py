@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from api.console.entered import read_as
 from api.console.forms import Form, paged
 from api.console.rendering import see_other
 from api.console.routing import page_router
-from api.console.workspace.entered import read_as
 from api.kernel.routing import ApiRequest
 from api.routers.automation.run_filters import CHANGE, FILTER, FILTERS
 from models.automation.saved_run_filters import commands

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.routing import page_router
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.scopes import PRESETS, Preset, areas, preset_scopes
 from api.console.workspace.settings import (
     SETTINGS,

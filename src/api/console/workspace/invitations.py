@@ -2,10 +2,10 @@
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.members import roles_given_by
 from api.console.workspace.settings import (
     SETTINGS,

@@ -4,11 +4,11 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
+from api.console.entered import Fields, read_as
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import changes, reads, turning
 from api.kernel.routing import ApiRequest, Cursor
 from models.core.access.rules import Scope

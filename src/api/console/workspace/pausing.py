@@ -2,9 +2,9 @@
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, read_as
 from api.console.pauses import Pause, Resume, take
 from api.console.routing import page_router
-from api.console.workspace.entered import BLANK, Entered, read_as
 from api.console.workspace.settings import SETTINGS, changes, reads, settings_page, settings_path
 from api.kernel.routing import ApiRequest
 from models.core.access.rules import Scope

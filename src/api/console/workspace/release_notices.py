@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.routing import page_router
-from api.console.workspace.entered import BLANK, Entered, Fields, attempt, read_as
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,

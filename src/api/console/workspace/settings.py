@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from starlette.responses import Response
 
+from api.console.entered import BLANK, Entered
 from api.console.rendering import page, see_other
 from api.console.shell import home_of, shell_of
 from api.console.words import curl, queried
-from api.console.workspace.entered import BLANK, Entered
 from api.console.workspace.sections import visible_groups
 from api.kernel.routing import Access, ApiRequest
 from models.core.access.rules import Scope

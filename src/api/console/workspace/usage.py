@@ -2,8 +2,8 @@
 
 from starlette.responses import Response
 
+from api.console.entered import Fields, read_as
 from api.console.routing import page_router
-from api.console.workspace.entered import Fields, read_as
 from api.console.workspace.settings import (
     SETTINGS,
     Notice,
