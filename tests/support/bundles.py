@@ -15,13 +15,14 @@ import zstandard
 from activities.jobs.transactions import MORE, JobActivities
 from activities.jobs.workspace_exports import WorkspaceExports
 from models.core.bundles.findings import Findings
-from models.core.bundles.kinds import ImportTarget
+from models.core.bundles.kinds import BundleKind, ImportTarget
 from models.workspace.bundles.applying import (
     apply_chunk,
     check_chunk,
     conclude,
     plan_chunk,
     plan_workspace,
+    read_chunk,
 )
 from models.workspace.bundles.context_rows import load_context_rows
 from models.workspace.bundles.registry import KIND_OF, steps
@@ -29,7 +30,7 @@ from models.workspace.bundles.rules import home
 from models.workspace.bundles.unpacking import Contents, read_lines, store_blobs
 from models.workspace.workspace_exports.commands import accept_workspace_export
 from models.workspace.workspace_exports.queries import workspace_export
-from runtime.database import Database
+from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
@@ -149,10 +150,10 @@ async def bring_in(
     for act in (
         plan_chunk,
         partial(check_chunk, context_rows=context_rows, checked=False),
-        apply_chunk,
+        apply_lines,
     ):
         findings.rows.clear()
-        if checked and act is apply_chunk and findings.errors:
+        if checked and act is apply_lines and findings.errors:
             return findings
         for step in steps():
             for path, part in contents.parts.items():
@@ -160,13 +161,20 @@ async def bring_in(
                     continue
                 for chunk in range(part.chunks):
                     lines = await read_lines(store, part, chunk)
-                    if act is apply_chunk:
+                    if act is apply_lines:
                         await store_blobs(store, contents, source, target, step.kinds, lines)
                     async with database.transaction() as work:
                         findings.add(await act(work, target, step.kinds, lines))
     async with database.transaction() as work:
         await conclude(work, target)
     return findings
+
+
+async def apply_lines(
+    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+) -> Findings:
+    """Read a chunk and apply it in one transaction."""
+    return await apply_chunk(work, target, kinds, await read_chunk(work, target, kinds, lines))
 
 
 async def exported(space: Space, store: ObjectStore, page: int = 2) -> bytes:

@@ -39,6 +39,11 @@ class Chunks:
         """The chunks of one stage."""
         return Chunks([one for one in self.all if one.step.stage.value == stage.value])
 
+    @property
+    def stages(self) -> set[str]:
+        """The stages that have chunks."""
+        return {one.step.stage.value for one in self.all}
+
     def sample(self) -> Iterator[Chunk]:
         """The last chunk of each step."""
         last = {id(one.step): one for one in self.all}

@@ -1,17 +1,27 @@
 """The work on one workspace of a run: what the run's status asks for, a stage in each call."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from temporalio import activity
 
 from activities.database_errors import refusals
 from activities.heartbeats import heartbeats
 from activities.legacy_imports.chunks import Chunk, Chunks, chunks_of
+from activities.reading_ahead import each_ahead
 from models.core.base import Id
 from models.core.bundles.findings import Findings
-from models.workspace.bundles.applying import apply_chunk, check_chunk, plan_chunk
+from models.core.bundles.kinds import BundleKind
+from models.workspace.bundles.applying import (
+    ReadChunk,
+    apply_chunk,
+    check_chunk,
+    plan_chunk,
+    read_chunk,
+)
 from models.workspace.bundles.context_rows import load_context_rows
 from models.workspace.bundles.unpacking import load_contents, store_blobs
 from models.workspace.legacy_imports.commands import checking, entries, importing, rollbacks
@@ -24,6 +34,8 @@ from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
 from runtime.fault_injection import inject_fault, stage_of_import
 from runtime.object_store import ObjectStore
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +103,11 @@ class WorkspaceActivities:
                 clean = await checking.is_clean(reading, entry_id)
             step = partial(check_chunk, context_rows=context_rows, checked=clean)
 
-        async def check(chunk: Chunk, number: int) -> Findings:
-            lines = await chunk.read(self._store)
+        async def read(chunk: Chunk) -> tuple[Chunk, list[bytes]]:
+            return chunk, await chunk.read(self._store)
+
+        async def check(chunk_lines: tuple[Chunk, list[bytes]], number: int) -> Findings:
+            chunk, lines = chunk_lines
             async with self._database.transaction() as work:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
@@ -102,7 +117,7 @@ class WorkspaceActivities:
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
                 return found
 
-        await self._each(entry_id, stage, chunks, counts, check)
+        await self._each(entry_id, stage, chunks, counts, read, check)
         async with self._database.transaction() as work:
             now = await entries.hold_chunk(
                 work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
@@ -121,7 +136,8 @@ class WorkspaceActivities:
             raise EntryMovedError
         contents = await load_contents(self._store, locked_entry.run.id)
         source = locked_entry.entry.source_workspace_id
-        chunks = chunks_of(contents, source).of(stage)
+        all_chunks = chunks_of(contents, source)
+        chunks = all_chunks.of(stage)
         if stage == ImportStage.CREATING and not locked_entry.done:
             async with self._database.transaction() as work:
                 now = await entries.hold_chunk(
@@ -129,25 +145,31 @@ class WorkspaceActivities:
                 )
                 await importing.make_workspace(work, now)
 
-        async def apply(chunk: Chunk, number: int) -> Findings:
+        target = locked_entry.target(self._keys)
+
+        async def read(chunk: Chunk) -> tuple[list[BundleKind], ReadChunk]:
             lines = await chunk.read(self._store)
-            target = locked_entry.target(self._keys)
             await store_blobs(self._store, contents, Id(source), target, chunk.kinds, lines)
+            kinds = importing.kinds_for(locked_entry.entry, chunk.kinds)
+            async with self._database.reading() as work:
+                return kinds, await read_chunk(work, target, kinds, lines)
+
+        async def apply(chunk: tuple[list[BundleKind], ReadChunk], number: int) -> Findings:
+            kinds, rows = chunk
             async with self._database.transaction() as work:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.IMPORTING, stage, number
                 )
-                kinds = importing.kinds_for(now.entry, chunk.kinds)
-                found = await apply_chunk(work, now.target(self._keys), kinds, lines)
+                found = await apply_chunk(work, target, kinds, rows)
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=True)
                 return found
 
-        await self._each(entry_id, stage, chunks, counts, apply)
+        await self._each(entry_id, stage, chunks, counts, read, apply)
         async with self._database.transaction() as work:
             now = await entries.hold_chunk(
                 work, entry_id, LegacyImportStatus.IMPORTING, stage, len(chunks.all)
             )
-            following = await importing.end_stage(work, now)
+            following = await importing.end_stage(work, now, all_chunks.stages)
         return WorkspaceReply(stage, following == ImportStage.VERIFYING, counts)
 
     async def _verify(self, locked_entry: Held, counts: dict[str, int]) -> WorkspaceReply:
@@ -192,17 +214,21 @@ class WorkspaceActivities:
         stage: ImportStage,
         chunks: Chunks,
         counts: dict[str, int],
-        work_on: Callable[[Chunk, int], Awaitable[Findings]],
+        read: Callable[[Chunk], Awaitable[Read]],
+        work_on: Callable[[Read, int], Awaitable[Findings]],
     ) -> None:
-        """Do the chunks of a stage that are left."""
+        """Do the chunks of a stage that are left; the next is read beside the work on one."""
         async with self._database.reading() as work:
             row = await find_entry_by_id(work, entry_id)
         first = int(row.progress.get("done", 0)) if row is not None else 0
-        for number, chunk in enumerate(chunks.all[first:], first):
-            found = await work_on(chunk, number)
-            for kind, rows in found.rows.items():
-                counts[kind] = counts.get(kind, 0) + rows
-            inject_fault(stage_of_import(stage), entry_id)
+        async with aclosing(each_ahead(read, chunks.all[first:])) as ready:
+            number = first
+            async for chunk in ready:
+                found = await work_on(chunk, number)
+                for kind, rows in found.rows.items():
+                    counts[kind] = counts.get(kind, 0) + rows
+                inject_fault(stage_of_import(stage), entry_id)
+                number += 1
 
 
 _PHASES: Mapping[

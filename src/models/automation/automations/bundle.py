@@ -140,5 +140,5 @@ VERSIONS = BundleKind(
     contents=("trigger_config", "graph"),
     redact=_shown,
     check=_problem,
-    prepare=_with_graph,
+    store=_with_graph,
 )

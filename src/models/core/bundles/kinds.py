@@ -36,7 +36,13 @@ class ImportTarget:
 
 
 Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
-"""The last word of a noun on rows before they are inserted; their ids are ids of the target."""
+"""The last word of a noun on rows before they are inserted; their ids are ids of the target.
+
+Nothing is written, and nothing asked for that rows of the same stage change.
+"""
+
+Store = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
+"""Writes what rows need in other tables, and gives the rows that are inserted then."""
 
 Judge = Callable[[Sequence[Row], Sequence[Row], Findings], None]
 """Tells what will be left out of rows, which are as the bundle has them, with the rows beside."""
@@ -100,6 +106,9 @@ class BundleKind:
     identify: Identify | None = None
     """Gives rows their ids in the target, instead of `imported_id`."""
     prepare: Prepare | None = None
+    store: Store | None = None
+    copied: bool = False
+    """True when rows are very many, new, and say all that their columns need: COPY takes them."""
     judge: Judge | None = None
     beside: str | None = None
     """The kind whose rows `judge` is given too, all of a workspace."""

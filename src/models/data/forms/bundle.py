@@ -54,7 +54,7 @@ FORMS = BundleKind(
     contents=("fields",),
     lists=("fields",),
     check=lambda row: shape_problem(_QUESTIONS, row["fields"], "fields"),
-    prepare=_with_surfaces,
+    store=_with_surfaces,
 )
 
 SUBMISSIONS = BundleKind(

@@ -1,5 +1,6 @@
 """Records, their relations and their contents in a bundle."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,7 +126,9 @@ async def _prepare(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) 
     for own in {row["database_id"] for row in rows}:
         fields = await find_fields(work, target.workspace_id, Id(own))
         checks[own] = (fields, DataCheck(fields))
-    return [_checked(*checks[row["database_id"]], row)[0] for row in rows]
+    return await asyncio.to_thread(
+        lambda: [_checked(*checks[row["database_id"]], row)[0] for row in rows]
+    )
 
 
 async def _conclude(work: UnitOfWork, target: ImportTarget) -> None:
@@ -158,6 +161,7 @@ RECORDS = BundleKind(
     contents=("data",),
     left_out={"deleted_at": "what is in the trash stays behind"},
     prepare=_prepare,
+    copied=True,
     judge=_judge,
     beside="field",
     conclude=_conclude,

@@ -1,39 +1,22 @@
 """Planning, checking and applying rows of a bundle, a chunk in one transaction."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    Column,
-    ColumnElement,
-    Text,
-    Uuid,
-    cast,
-    column,
-    func,
-    literal,
-    select,
-    type_coerce,
-    update,
-)
-from sqlalchemy.dialects.postgresql import JSON
-from sqlalchemy.dialects.postgresql import insert as upsert
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy import ARRAY, Uuid, func, literal, select, update
 
 from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import imported_text
 from models.core.keys import first_free
-from models.workspace.bundles.errors import BundleError, Fault
 from models.workspace.bundles.id_map import forget_sources, plan_ids, targets_of
+from models.workspace.bundles.inserting import insert_rows
 from models.workspace.bundles.lines import read_rows
-from models.workspace.bundles.references import resolve
+from models.workspace.bundles.references import in_order, place_below_parents, resolve
 from models.workspace.bundles.registry import KINDS
 from runtime.database import UnitOfWork
-from runtime.schema import Timestamp
 
 
 async def plan_workspace(work: UnitOfWork, target: ImportTarget, source_id: Id) -> None:
@@ -93,32 +76,64 @@ async def check_chunk(
         if kind.judge is not None:
             kind.judge(found[kind.name], context_rows.get(kind.beside or "", ()), findings)
         resolved = await resolve(work, target, kind, found[kind.name], findings)
+        in_order(kind, resolved.rows, None, findings)
         # What names a row that is left out is left out as well, or loses it.
         await forget_sources(work, target.entry_id, kind.name, resolved.left_out)
         findings.rows[kind.name] += len(resolved.rows)
     return findings
 
 
-async def apply_chunk(
+@dataclass(frozen=True, slots=True)
+class ReadChunk:
+    """Rows of a chunk as they go into their tables, by kind, with the findings of reading them."""
+
+    rows: Mapping[str, Sequence[Row]]
+    findings: Findings
+
+
+async def read_chunk(
     work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+) -> ReadChunk:
+    """Read rows whose ids are planned. Nothing is written.
+
+    It may run ahead: what it asks for does not change while rows are applied.
+    """
+    findings = Findings()
+    found = await asyncio.to_thread(read_rows, lines, kinds, findings)
+    rows: dict[str, Sequence[Row]] = {}
+    for kind in kinds:
+        resolved = await resolve(work, target, kind, found[kind.name], findings)
+        rows[kind.name] = await prepared(work, target, kind, resolved.rows)
+    return ReadChunk(rows, findings)
+
+
+async def prepared(
+    work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
+) -> Sequence[Row]:
+    """Rows whose ids are ids of the target, with the last word of their noun."""
+    return rows if kind.prepare is None else await kind.prepare(work, target, rows)
+
+
+async def apply_chunk(
+    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], chunk: ReadChunk
 ) -> Findings:
     """Insert rows under their planned ids; rows that are there already stay as they are.
 
     `findings.rows` counts the rows that are there afterwards.
     """
-    findings = Findings()
-    found = read_rows(lines, kinds, findings)
+    findings = chunk.findings
     for kind in kinds:
-        resolved = await resolve(work, target, kind, found[kind.name], findings, applying=True)
-        rows: Sequence[Row] = resolved.rows
+        rows: Sequence[Row] = await place_below_parents(
+            work, target, kind, chunk.rows[kind.name], findings
+        )
         if kind.unique_key:
             rows = await _with_free_keys(work, target, kind, rows)
-        if kind.prepare is not None:
-            rows = await kind.prepare(work, target, rows)
+        if kind.store is not None:
+            rows = await kind.store(work, target, rows)
         if kind.hides and target.hidden:
             rows = [{**row, "deleted_at": work.now} for row in rows]
         if rows:
-            await _insert(work, kind, rows)
+            await insert_rows(work, kind, rows)
         findings.rows[kind.name] += len(rows)
     return findings
 
@@ -148,40 +163,6 @@ async def _identified(
     entry = target.entry_id.hex
     ids = (row[kind.identity].lower() for row in rows)
     return {one: imported_text(entry, one) for one in ids}
-
-
-async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> None:
-    """One statement for all rows."""
-    names = sorted({name for row in rows for name in row} & set(kind.table.c.keys()))
-    typed = [column(name, kind.table.c[name].type) for name in names]
-    given = cast(literal(to_json(rows).decode(), Text), JSON)
-    source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
-    values = [_value(work, kind, name, source.c[name]) for name in names]
-    statement = upsert(kind.table).from_select(names, select(*values), include_defaults=False)
-    keys = [one.name for one in kind.table.primary_key]
-    try:
-        await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
-    except (IntegrityError, DataError) as error:
-        raise BundleError(
-            Fault.ROWS, f"{kind.name}: there are rows that PostgreSQL refuses."
-        ) from error
-
-
-def _value(
-    work: UnitOfWork, kind: BundleKind, name: str, given: ColumnElement[Any]
-) -> ColumnElement[Any]:
-    """A value of a row; none is written in the future."""
-    of = kind.table.c[name]
-    if isinstance(of.type, type(Timestamp)) and name in {"created_at", "updated_at"}:
-        return func.least(given, literal(work.now, Timestamp))
-    return or_default(of, given)
-
-
-def or_default(of: Column[Any], value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A value for a column; where that may not be null, its default stands for what is missing."""
-    if of.server_default is not None and not of.nullable:
-        return func.coalesce(value, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
-    return value
 
 
 async def _with_free_keys(

@@ -1,5 +1,6 @@
 """Replacing the ids of a bundle by ids of the workspace it goes to."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,14 +32,55 @@ async def resolve(
     kind: BundleKind,
     rows: Sequence[Row],
     findings: Findings,
-    *,
-    applying: bool = False,
 ) -> Resolved:
-    """The rows as they go into the table; what is left out or changed is a warning.
+    """The rows as they go into the table; what is left out or changed is a warning."""
+    named = await asyncio.to_thread(_named, kind, rows)
+    ids = await target_ids(work, target, named)
+    return await asyncio.to_thread(_resolved, target, kind, rows, ids, findings)
 
-    When `applying`, a row may name one of its kind only if that is in the table or before it.
+
+async def place_below_parents(
+    work: UnitOfWork,
+    target: ImportTarget,
+    kind: BundleKind,
+    rows: Sequence[Row],
+    findings: Findings,
+) -> Sequence[Row]:
+    """The rows, without a parent where that is neither in the table nor before them."""
+    return in_order(kind, rows, await _there(work, target, kind, rows), findings)
+
+
+def in_order(
+    kind: BundleKind, rows: Sequence[Row], there: set[Any] | None, findings: Findings
+) -> Sequence[Row]:
+    """The rows, without a parent where that does not come before.
+
+    `there` are the places of those in the table; None: all that are not among the rows are.
     """
-    ids = await target_ids(work, target, _named(kind, rows))
+    if kind.parent is None:
+        return rows
+    inside = {_place(kind, row, "id") for row in rows}
+    earlier_places: set[Any] = set()
+    for row in rows:
+        if row.get(kind.parent):
+            above = _place(kind, row, kind.parent)
+            known = above in earlier_places or (
+                above not in inside and (there is None or above in there)
+            )
+            if not known:
+                findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
+                row[kind.parent] = None
+        earlier_places.add(_place(kind, row, "id"))
+    return rows
+
+
+def _resolved(
+    target: ImportTarget,
+    kind: BundleKind,
+    rows: Sequence[Row],
+    ids: Ids,
+    findings: Findings,
+) -> Resolved:
     anything = {source: found for of_kind in ids.values() for source, found in of_kind.items()}
     resolver = _Resolver(target, kind, {**ids, "*": anything}, findings)
     resolved_rows, left_out = [], []
@@ -48,8 +90,7 @@ async def resolve(
             resolved_rows.append(made)
         elif kind.source_kind == kind.name:
             left_out.append(row[kind.identity].lower())
-    there = await _there(work, target, kind, resolved_rows) if applying else None
-    return Resolved(_in_order(kind, resolved_rows, there, findings), left_out)
+    return Resolved(resolved_rows, left_out)
 
 
 def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
@@ -69,17 +110,21 @@ def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
 
 
 class _Resolver:
+    """Resolves rows of a kind, very many: what they have in common is looked up once."""
+
     def __init__(
         self, target: ImportTarget, kind: BundleKind, ids: Ids, findings: Findings
     ) -> None:
         self._target, self._kind, self._ids, self._findings = target, kind, ids, findings
+        self._common = {"workspace_id": str(target.workspace_id), **kind.imported_as}
+        self._own = ids.get(kind.name, {}) if kind.source_kind == kind.name else None
 
     def row(self, source: Row) -> Row | None:
         """The row with the ids of the target; None when it is left out."""
         kind = self._kind
-        row = {**source, "workspace_id": str(self._target.workspace_id)}
-        if kind.source_kind == kind.name:
-            own = self._ids.get(kind.name, {}).get(source[kind.identity].lower())
+        row = {**source, **self._common}
+        if self._own is not None:
+            own = self._own.get(source[kind.identity].lower())
             if own is None:
                 self._findings.warn("not_planned", f"{kind.name}: a row came in later.")
                 return None
@@ -89,9 +134,10 @@ class _Resolver:
                 row[name] = self._reference(name, named, source[name])
                 if row[name] is None and (name in kind.required or not kind.table.c[name].nullable):
                     return None
-        for name in source.keys() & set(kind.contents):
-            row[name] = rewritten(source[name], self._ids["*"])
-        return {**row, **kind.imported_as}
+        for name in kind.contents:
+            if name in source:
+                row[name] = rewritten(source[name], self._ids["*"])
+        return row
 
     def _reference(self, name: str, named: str, value: str | list[str]) -> str | list[str] | None:
         known = self._ids.get(named, {})
@@ -123,27 +169,6 @@ async def _there(
         )
     )
     return {_place(kind, columns_of(row), "id") for row in found}
-
-
-def _in_order(
-    kind: BundleKind, rows: list[Row], there: set[Any] | None, findings: Findings
-) -> list[Row]:
-    """The rows, without a parent where that does not come before."""
-    if kind.parent is None:
-        return rows
-    inside = {_place(kind, row, "id") for row in rows}
-    earlier_places: set[Any] = set()
-    for row in rows:
-        if row.get(kind.parent):
-            above = _place(kind, row, kind.parent)
-            known = above in earlier_places or (
-                above not in inside and (there is None or above in there)
-            )
-            if not known:
-                findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
-                row[kind.parent] = None
-        earlier_places.add(_place(kind, row, "id"))
-    return rows
 
 
 def _place(kind: BundleKind, row: Mapping[str, Any], name: str) -> tuple[str, ...]:

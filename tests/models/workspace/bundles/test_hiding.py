@@ -7,9 +7,9 @@ from sqlalchemy import func, select, text
 from models.content.items.bundle import ITEMS
 from models.content.items.tables import item
 from models.core.bundles.kinds import ImportTarget
-from models.workspace.bundles.applying import apply_chunk, plan_chunk, show
+from models.workspace.bundles.applying import plan_chunk, show
 from runtime.database import UnitOfWork
-from tests.support.bundles import target_of
+from tests.support.bundles import apply_lines, target_of
 from tests.support.legacy_imports import folders
 from tests.support.spaces import Space
 
@@ -30,7 +30,7 @@ async def _apply(space: Space, target: ImportTarget, lines: list[bytes]) -> tupl
         await work.execute(text("SET LOCAL enable_seqscan = off"))
         # What the session has not reported of transactions before is counted too.
         (before,) = await work.rows(_TOUCHED)
-        await apply_chunk(work, target, [ITEMS], lines)
+        await apply_lines(work, target, [ITEMS], lines)
         (after,) = await work.rows(_TOUCHED)
     added, changed, read = (now - then for now, then in zip(after, before, strict=True))
     return added, changed, read

@@ -1,6 +1,6 @@
 """Making the workspace that an entry goes to, and going from stage to stage."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from models.core.bundles.kinds import BundleKind
 from models.people.workspaces.commands import create_hidden_workspace
@@ -43,10 +43,10 @@ def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 
-async def end_stage(work: UnitOfWork, locked_entry: Held) -> ImportStage:
-    """All of a stage is applied; the stage that follows."""
-    stages = [*IMPORT_STAGES, ImportStage.VERIFYING]
-    following = stages[stages.index(locked_entry.stage) + 1]
+async def end_stage(work: UnitOfWork, locked_entry: Held, filled: Collection[str]) -> ImportStage:
+    """All of a stage is applied; the next of the `filled` stages follows, or verification."""
+    behind = IMPORT_STAGES[IMPORT_STAGES.index(locked_entry.stage) + 1 :]
+    following = next((one for one in behind if one in filled), ImportStage.VERIFYING)
     if following != ImportStage.VERIFYING:
         await enter_stage(work, locked_entry, following)
         return following

@@ -10,8 +10,9 @@ from sqlalchemy import JSON, ColumnElement, Text, cast, column, func, literal, s
 from models.core.base import JsonObject
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.workspace.bundles.applying import or_default
+from models.workspace.bundles.applying import prepared
 from models.workspace.bundles.id_map import found_count
+from models.workspace.bundles.inserting import or_default
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
 from models.workspace.bundles.registry import KINDS
@@ -52,9 +53,9 @@ async def verify_sample(
         if not source_rows:
             continue
         names = {name for row in source_rows for name in row}
-        rows: Sequence[Row] = source_rows
-        if kind.prepare is not None:
-            rows = await kind.prepare(work, target, source_rows)
+        rows = await prepared(work, target, kind, source_rows)
+        if kind.store is not None:
+            rows = await kind.store(work, target, rows)
         samples.append(await _compared(work, kind, names, rows))
     return samples
 
