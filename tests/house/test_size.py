@@ -15,15 +15,6 @@ EXEMPT = {
 """Place (`src/models/x.py` or `src/models/x.py:function`) and why it may be longer."""
 
 LONG_TESTS = {
-    "tests/api/automation/test_automations.py:test_foreign_ids_answer_as_unknown_ones",
-    "tests/api/automation/test_run_comparisons.py:test_a_failed_run_is_compared_with_the_last_that_succeeded",
-    "tests/api/console/test_records.py:test_a_record_is_typed_looked_at_changed_and_removed",
-    "tests/api/content/test_surfaces.py:test_views_of_ones_own_and_of_others",
-    "tests/api/data/test_real_tables.py:test_a_table_of_airports",
-    "tests/api/data/test_real_tables.py:test_a_table_of_cars",
-    "tests/api/data/test_real_tables.py:test_a_table_of_weather",
-    "tests/api/data/test_time_entries.py:test_time_is_added_up_by_day_user_target_and_field",
-    "tests/api/workspace/test_share_links.py:test_whatever_is_wrong_the_answer_is_the_same",
     "tests/chaos/test_drain.py:test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits",
     "tests/chaos/test_lost_temporal.py:begin",
     "tests/cli/test_convert.py:_base",
