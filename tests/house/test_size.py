@@ -17,10 +17,6 @@ EXEMPT = {
 LONG_TESTS = {
     "tests/chaos/test_drain.py:test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits",
     "tests/chaos/test_lost_temporal.py:begin",
-    "tests/cli/test_convert.py:_base",
-    "tests/cli/test_convert.py:test_an_export_of_notion",
-    "tests/models/data/database_copies/test_copying.py:test_a_copy_holds_what_its_source_holds",
-    "tests/models/data/database_copies/test_copying.py:test_relations_within_lead_to_the_copies_and_others_to_the_same",
     "tests/pages/test_run_continued_page.py:test_a_person_sends_an_event_and_runs_from_a_node",
     "tests/support/loop_stories.py:loop_graphs",
     "tests/support/record_histories.py:graphs",
