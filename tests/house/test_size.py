@@ -15,11 +15,7 @@ EXEMPT = {
 """Place (`src/models/x.py` or `src/models/x.py:function`) and why it may be longer."""
 
 LONG_TESTS = {
-    "tests/chaos/test_drain.py:test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits",
-    "tests/chaos/test_lost_temporal.py:begin",
     "tests/pages/test_run_continued_page.py:test_a_person_sends_an_event_and_runs_from_a_node",
-    "tests/support/loop_stories.py:loop_graphs",
-    "tests/support/record_histories.py:graphs",
     "tests/workflows/action_runs/test_actions.py:test_a_sequence_hands_on_what_it_found",
     "tests/workflows/automation_runs/test_canaries.py:test_a_service_that_repeats_a_secret_tells_nobody",
     "tests/workflows/automation_runs/test_logic_nodes.py:test_transform_with_every_binding",
