@@ -15,7 +15,6 @@ EXEMPT = {
 """Place (`src/models/x.py` or `src/models/x.py:function`) and why it may be longer."""
 
 LONG_TESTS = {
-    "tests/pages/test_run_continued_page.py:test_a_person_sends_an_event_and_runs_from_a_node",
     "tests/workflows/action_runs/test_actions.py:test_a_sequence_hands_on_what_it_found",
     "tests/workflows/automation_runs/test_canaries.py:test_a_service_that_repeats_a_secret_tells_nobody",
     "tests/workflows/automation_runs/test_logic_nodes.py:test_transform_with_every_binding",
