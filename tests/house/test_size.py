@@ -35,4 +35,4 @@ def test_files_and_functions_are_short() -> None:
 
 def test_functions_of_tests_are_short() -> None:
     tests = (ROOT / "tests").rglob("*.py")
-    assert not set(long_functions(tests))
+    assert list(long_functions(tests)) == []

@@ -246,7 +246,7 @@ async def test_the_relations_of_a_copy_are_its_own(
     client: Client, space: Space, trade: Trade
 ) -> None:
     _, copies = await copied(client, space, trade)
-    changed = {"relations": {"parent": [], "customer": []}}
+    changed: Json = {"relations": {"parent": [], "customer": []}}
     first = f"/v1/records/{copies['Part 0']['id']}"
     assert (await client.patch(first, json=changed)).status_code == 200
     assert len(await records(client, trade.goods)) == 4
