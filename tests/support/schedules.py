@@ -8,7 +8,6 @@ from sqlalchemy import select
 from temporalio.client import Client, ScheduleDescription, ScheduleHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import AutomationDetail, UpdateAutomation
 from models.automation.automations.tables import automation
@@ -16,6 +15,7 @@ from models.core.base import Id
 from runtime.families import Family
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
+from tests.support.run_rows import runs_of
 
 Json = dict[str, Any]
 
@@ -82,16 +82,6 @@ async def change(engine: Engine, automation_id: Id, **body: Any) -> AutomationDe
     async with engine.database.transaction() as work:
         return await automations.update_automation(
             work, engine.actor, KEYS, automation_id, UpdateAutomation.model_validate(body)
-        )
-
-
-async def runs_of(engine: Engine, automation_id: Id) -> Sequence[Any]:
-    """The runs of an automation, oldest first."""
-    async with engine.database.transaction() as work:
-        return await work.rows(
-            select(automation_run)
-            .where(automation_run.c.automation_id == automation_id)
-            .order_by(automation_run.c.created_at)
         )
 
 

@@ -11,13 +11,13 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import UpdateAutomation
 from models.messages.notifications.tables import notification
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.incidents import grouped
 from tests.support.patience import eventually
+from tests.support.run_rows import runs_of
 
 SEEN: Json = {
     name: {"type": "trigger", "value": name}
@@ -43,15 +43,6 @@ def holding(handler_id: UUID) -> Json:
 async def handled(engine: Engine, handler_id: UUID, run_id: UUID) -> AutomationRunDetail:
     """The run that handles a failure, once it has ended."""
     return await engine.ended(handler_id, failure_run_id(run_id))
-
-
-async def runs_of(engine: Engine, automation_id: UUID) -> list[Any]:
-    async with engine.database.transaction() as work:
-        return list(
-            await work.rows(
-                select(automation_run).where(automation_run.c.automation_id == automation_id)
-            )
-        )
 
 
 async def notices(engine: Engine, run_id: UUID) -> list[Any]:

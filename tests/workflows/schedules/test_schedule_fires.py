@@ -30,6 +30,7 @@ from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
+from tests.support.run_rows import runs_of
 from tests.support.schedules import (
     LONG,
     QUICK,
@@ -37,7 +38,6 @@ from tests.support.schedules import (
     described,
     handle_of,
     next_run_at,
-    runs_of,
     schedule,
     schedule_id_of,
     scheduled,
