@@ -42,7 +42,7 @@ from tests.support.run_operation_stories import (
     LONG_RUN_OPERATION_STORIES,
     RUN_OPERATION_STORIES,
 )
-from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
+from tests.support.schedules import handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
 from tests.support.source_stories import SOURCE_STORIES
 from tests.support.temporal import dev_server
@@ -204,7 +204,7 @@ async def _fire(engine: Engine, content: Json, *, enabled: bool = True) -> tuple
     """An automation whose schedule was triggered, and the workflow id of the fire."""
     made = await scheduled(engine, content)
     if not enabled:
-        await change(engine, made.id, enabled=False)
+        await engine.change(made.id, enabled=False)
     await handle_of(engine.client, made.id).trigger()
 
     def has_fired(found: Any) -> bool:
