@@ -20,6 +20,7 @@ from runtime.provider_settings import ProviderSettings
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
+from tests.support.endpoint import Serve, serving
 from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
 from tests.support.patience import ENOUGH
@@ -187,3 +188,10 @@ async def client(app: FastAPI, contract: Contract, space: Space) -> AsyncIterato
     """A client with the key of `space`; every answer is held against the OpenAPI document."""
     async with Client(app, contract, space.token) as client:
         yield client
+
+
+@pytest_asyncio.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Starts servers that answer what a test says."""
+    async with serving() as serve:
+        yield serve

@@ -1,9 +1,6 @@
 """A worker that dies in the middle of a line: the next one goes on where it was (I2)."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from sqlalchemy import select
 
 from models.messages.deliveries.tables import Delivery, delivery
@@ -13,7 +10,7 @@ from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
 from runtime.crypto import KeyRing
 from tests.chaos.processes import SECRET, Workers
-from tests.support.endpoint import Serve, never, reply, serving
+from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 
@@ -21,12 +18,6 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20), pytest.mark.long
 
 ONE_AT_A_TIME = "from models.messages.deliveries import starts; starts.LINE_ROOM = 1"
 EVENTS, BEFORE = 12, 4
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
 
 
 async def deliveries(engine: Engine) -> list[Delivery]:

@@ -10,6 +10,7 @@ from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import Relay
 from activities.outbox.run_starts import RunStarts
 from cli.families.registry import ROUTES
+from models.core.base import Id
 from models.workspace.legacy_imports.commands import decisions
 from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from runtime.families import Queue
@@ -18,7 +19,7 @@ from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.queries import fetch
 from tests.chaos.story import ended
-from tests.support.engine import Engine, graph, node
+from tests.support.engine import Engine, Json, graph, node
 from tests.support.legacy_import_stories import accept, small, until
 from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
@@ -77,6 +78,16 @@ async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> Non
     assert done == {running}
 
 
+def call_and_note(sink: Sink, database_id: Id) -> Json:
+    """A call that is answered slowly, and a record of its end."""
+    retry = {"maxAttempts": 3, "initialDelaySeconds": 0.1}
+    return graph(
+        node("call", "http_request", method="POST", url=sink.url("slow"), retry=retry),
+        node("note", "create_record", databaseId=str(database_id), title="done"),
+        edges=[("call", "note")],
+    )
+
+
 @pytest.mark.long
 async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
     idle: Engine,
@@ -90,19 +101,7 @@ async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
     store = (tmp_path / "objects").as_uri()
     engine = replace(idle, store=ObjectStore(store))
     database_id = await new_database(idle)
-    automation = await idle.publish(
-        graph(
-            node(
-                "call",
-                "http_request",
-                method="POST",
-                url=sink.url("slow"),
-                retry={"maxAttempts": 3, "initialDelaySeconds": 0.1},
-            ),
-            node("note", "create_record", databaseId=str(database_id), title="done"),
-            edges=[("call", "note")],
-        )
-    )
+    automation = await idle.publish(call_and_note(sink, database_id))
     first = await workers.start(WORKSPACE_OBJECT_STORE=store)
     await first.ready()
     waiting = await accept(engine, await small(engine))

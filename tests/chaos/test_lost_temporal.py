@@ -66,58 +66,72 @@ def calling(sink: Sink, name: str, **fields: Any) -> Json:
     return node(name, "http_request", method="POST", url=sink.url("ok"), **fields)
 
 
+def after_call(sink: Sink, other: Json) -> Json:
+    return graph(
+        calling(sink, "call"),
+        other,
+        node("then", "transform", output={"ok": True}),
+        edges=[("call", other["id"]), (other["id"], "then")],
+    )
+
+
+def loop_of_waits(sink: Sink) -> Json:
+    """A call for each item of the trigger, and a wait for an event of that name."""
+    return graph(
+        node("each", "for_each", items={"type": "expression", "value": "trigger.items"},
+             parallelism=1),
+        calling(sink, "call"),
+        held("hear", "wait_event", {"eventKey": {"type": "expression", "value": "item"}}),
+        edges=[("each", "call", "item"), ("call", "hear")],
+    )  # fmt: skip
+
+
 async def begin(engine: Engine, lost: Lost) -> None:
     """Bring every run to where it is when Temporal is lost."""
-    call = calling(lost.sink, "call")
-    item = {"type": "expression", "value": "item"}
-    many = {"items": [f"item {index}" for index in range(3)]}
+    sink = lost.sink
+    pause, loop = after_call(sink, node("pause", "delay", seconds=LONG)), loop_of_waits(sink)
     listener = await engine.publish(
         graph(hears("called")), triggerConfig={"kind": "automation_called"}
     )
     to_listener = {"automationId": str(listener.id)}
-    one_step = actions.step("ring", "http_request", method="POST", url=lost.sink.url("ok"))
-    waits = actions.step("wait", "run_automation", **to_listener, wait=True)
-    sequence = await actions.make(engine, "sequence", steps=[one_step, waits])
-    items = {"type": "expression", "value": "trigger.items"}
-    loop = graph(
-        node("each", "for_each", items=items, parallelism=1),
-        call,
-        held("hear", "wait_event", {"eventKey": item}),
-        edges=[("each", "call", "item"), ("call", "hear")],
-    )
     again = graph(
         node("again", "repeat", maxIterations=3, delaySeconds=LONG),
-        call,
+        calling(sink, "call"),
         edges=[("again", "call", "item")],
     )
-    decider = lost.decider = await member(engine)
+    many = [f"item {index}" for index in range(3)]
+    lost.decider = await member(engine)
 
     async def park(name: str, content: Json, payload: Json | None = None) -> None:
         lost.runs[name] = await waiting(engine, content, payload)
 
-    def after_call(other: Json) -> Json:
-        return graph(call, other, node("then", "transform", output={"ok": True}),
-                     edges=[("call", other["id"]), (other["id"], "then")])  # fmt: skip
-
-    acting = {"id": "act", "kind": "action", "actionId": str(sequence)}
     parks: list[Awaitable[None]] = [
-        park("delay", after_call(node("pause", "delay", seconds=LONG))),
-        park("over", after_call(node("pause", "delay", seconds=LONG))),
-        park("told", after_call(hears("told"))),
-        park("tell", after_call(hears("tell"))),
-        park("timeout", after_call(held("hear", "wait_event", {"timeoutSeconds": LONG}))),
-        park("loop", loop, many),
-        park("long", loop, {"items": [*many["items"], *["never"] * 98]}),
+        park("delay", pause),
+        park("over", pause),
+        park("told", after_call(sink, hears("told"))),
+        park("tell", after_call(sink, hears("tell"))),
+        park("timeout", after_call(sink, held("hear", "wait_event", {"timeoutSeconds": LONG}))),
+        park("loop", loop, {"items": many}),
+        park("long", loop, {"items": [*many, *["never"] * 98]}),
         park("again", again),
-        park("ask", approval(decider)),
-        park("calls", after_call(node("out", "call_automation", **to_listener))),
+        park("ask", approval(lost.decider)),
+        park("calls", after_call(sink, node("out", "call_automation", **to_listener))),
     ]
     await asyncio.gather(*parks)
-    for key in ("item 0", "item 1"):
+    for key in many[:2]:
         await publish(engine, key)
     for name in ("loop", "long"):
         await engine.until(*lost.runs[name], lambda run: waits_in(run, "each:2") or False)
-    automation = await engine.publish(after_call(acting))
+    await begin_actions(engine, lost, to_listener)
+
+
+async def begin_actions(engine: Engine, lost: Lost, to_listener: Json) -> None:
+    """Start an action, by itself and by a run, and wait for what every run calls."""
+    ring = actions.step("ring", "http_request", method="POST", url=lost.sink.url("ok"))
+    wait = actions.step("wait", "run_automation", **to_listener, wait=True)
+    sequence = await actions.make(engine, "sequence", steps=[ring, wait])
+    acting = {"id": "act", "kind": "action", "actionId": str(sequence)}
+    automation = await engine.publish(after_call(lost.sink, acting))
     lost.runs["acts"] = automation.id, await engine.start(automation.id)
     lost.action = sequence, await actions.start(engine, sequence)
 

@@ -99,51 +99,59 @@ def _notion(path: Path) -> Path:
     return path
 
 
+GOODS_FIELDS = [
+    {"id": "f1", "name": "Name", "type": "singleLineText"},
+    {"id": "f2", "name": "Price", "type": "currency"},
+    {"id": "f3", "name": "Done", "type": "checkbox"},
+    {
+        "id": "f4",
+        "name": "Tags",
+        "type": "multipleSelects",
+        "options": {"choices": [{"name": "wet", "color": "blueLight2"}]},
+    },
+    {
+        "id": "f5",
+        "name": "Twice",
+        "type": "formula",
+        "options": {"result": {"type": "number", "options": {"precision": 0}}},
+    },
+    {
+        "id": "f10",
+        "name": "Since",
+        "type": "date",
+        "options": {"dateFormat": {"name": "european", "format": "D/M/YYYY"}},
+    },
+    {"id": "f6", "name": "Press", "type": "button"},
+    {
+        "id": "f7",
+        "name": "Maker",
+        "type": "multipleRecordLinks",
+        "options": {"linkedTableId": "t2", "inverseLinkFieldId": "f9"},
+    },
+]
+MAKERS_FIELDS = [
+    {"id": "f8", "name": "Name", "type": "singleLineText"},
+    {
+        "id": "f9",
+        "name": "Goods",
+        "type": "multipleRecordLinks",
+        "options": {"linkedTableId": "t1", "inverseLinkFieldId": "f7"},
+    },
+]
+
+
 def _base(path: Path) -> Path:
     path.mkdir()
-    fields = [
-        {"id": "f1", "name": "Name", "type": "singleLineText"},
-        {"id": "f2", "name": "Price", "type": "currency"},
-        {"id": "f3", "name": "Done", "type": "checkbox"},
-        {
-            "id": "f4",
-            "name": "Tags",
-            "type": "multipleSelects",
-            "options": {"choices": [{"name": "wet", "color": "blueLight2"}]},
-        },
-        {
-            "id": "f5",
-            "name": "Twice",
-            "type": "formula",
-            "options": {"result": {"type": "number", "options": {"precision": 0}}},
-        },
-        {
-            "id": "f10",
-            "name": "Since",
-            "type": "date",
-            "options": {"dateFormat": {"name": "european", "format": "D/M/YYYY"}},
-        },
-        {"id": "f6", "name": "Press", "type": "button"},
-        {
-            "id": "f7",
-            "name": "Maker",
-            "type": "multipleRecordLinks",
-            "options": {"linkedTableId": "t2", "inverseLinkFieldId": "f9"},
-        },
-    ]
-    makers = [
-        {"id": "f8", "name": "Name", "type": "singleLineText"},
-        {
-            "id": "f9",
-            "name": "Goods",
-            "type": "multipleRecordLinks",
-            "options": {"linkedTableId": "t1", "inverseLinkFieldId": "f7"},
-        },
-    ]
     views = [{"name": "Grid view", "type": "grid"}]
     tables = [
-        {"id": "t1", "name": "Goods", "primaryFieldId": "f1", "fields": fields, "views": views},
-        {"id": "t2", "name": "Makers", "primaryFieldId": "f8", "fields": makers},
+        {
+            "id": "t1",
+            "name": "Goods",
+            "primaryFieldId": "f1",
+            "fields": GOODS_FIELDS,
+            "views": views,
+        },
+        {"id": "t2", "name": "Makers", "primaryFieldId": "f8", "fields": MAKERS_FIELDS},
     ]
     (path / "schema.json").write_text(json.dumps({"tables": tables}))
     goods = io.StringIO()
@@ -202,8 +210,26 @@ async def test_an_export_of_notion(space: Space, client: Client, tmp_path: Path)
         "Makers": "database",
     }
     assert found["Below"]["parentItemId"] == found["Plan"]["id"]
-    surface = (await client.get(f"/v1/surfaces/{found['Plan']['targetId']}")).json()["data"]
-    blocks = surface["blocks"]
+    _look_at_plan(await _blocks(client, found["Plan"]["targetId"]), found)
+    records = await _records(client, space, "Goods")
+    assert len(records) == 12
+    tea = next(one for one in records if one["data"]["price"] == 3)
+    assert tea["title"] == "Tea"
+    assert (tea["data"]["due"], tea["data"]["tags"]) == ("2026-01-03", "hot")
+    (ann,) = await _records(client, space, "Makers")
+    assert [one["id"] for one in tea["related"]["maker"]] == [ann["id"]]
+    (words,) = await _blocks(client, tea["contentSurfaceId"])
+    assert words["content"]["text"] == [{"text": "Hot."}]
+
+
+async def _blocks(client: Client, surface_id: str) -> list[dict[str, Any]]:
+    answer = await client.get(f"/v1/surfaces/{surface_id}")
+    blocks: list[dict[str, Any]] = answer.json()["data"]["blocks"]
+    return blocks
+
+
+def _look_at_plan(blocks: list[dict[str, Any]], items: dict[str, Any]) -> None:
+    """Check the blocks of the page, and that they lead to the items of these titles."""
     assert [
         (one["kind"], [each["kind"] for each in one.get("children", [])]) for one in blocks
     ] == [
@@ -219,21 +245,10 @@ async def test_an_export_of_notion(space: Space, client: Client, tmp_path: Path)
         ("database_view", []),
         ("paragraph", []),
     ]
-    assert blocks[0]["content"]["text"][-2]["mention"] == {"itemId": found["Below"]["id"]}
-    assert blocks[1]["content"] == {"itemId": found["Below"]["id"]}
+    assert blocks[0]["content"]["text"][-2]["mention"] == {"itemId": items["Below"]["id"]}
+    assert blocks[1]["content"] == {"itemId": items["Below"]["id"]}
     assert blocks[4]["content"]["icon"] == "💡"
-    assert blocks[9]["content"] == {"databaseId": found["Goods"]["targetId"]}
-    records = await _records(client, space, "Goods")
-    assert len(records) == 12
-    tea = next(one for one in records if one["data"]["price"] == 3)
-    assert tea["title"] == "Tea"
-    assert (tea["data"]["due"], tea["data"]["tags"]) == ("2026-01-03", "hot")
-    (ann,) = await _records(client, space, "Makers")
-    assert [one["id"] for one in tea["related"]["maker"]] == [ann["id"]]
-    (words,) = (await client.get(f"/v1/surfaces/{tea['contentSurfaceId']}")).json()["data"][
-        "blocks"
-    ]
-    assert words["content"]["text"] == [{"text": "Hot."}]
+    assert blocks[9]["content"] == {"databaseId": items["Goods"]["targetId"]}
 
 
 async def test_a_base(space: Space, client: Client, tmp_path: Path) -> None:

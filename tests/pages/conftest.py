@@ -9,8 +9,6 @@ import pytest_asyncio
 
 from runtime.settings import Settings
 from tests.support.browser import CHROMIUM, Page, Protocol, browser
-from tests.support.endpoint import Serve
-from tests.support.endpoint import serving as endpoints
 from tests.support.engine import running_engine
 from tests.support.postgres import emptied
 from tests.support.server import Server
@@ -52,12 +50,6 @@ async def page(chromium: Protocol) -> AsyncIterator[Page]:
     async with chromium.page() as page:
         yield page
     assert page.problems == []
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with endpoints() as serve:
-        yield serve
 
 
 @pytest.fixture

@@ -43,26 +43,9 @@ async def test_a_person_sends_an_event_and_runs_from_a_node(
     await page.show(dark=dark)
     await sign_in(page, server, person.space)
     await page.open(f"{server.url}/runs/{run_id}")
-    await page.until("document.querySelector('.event textarea') !== null")
-    await page.until("document.querySelector('.timeline [data-part=wait]') !== null")
-    assert "queue" in await page.text(".timeline")
-    colours = await page.evaluate(
-        "['queue', 'wait', 'work'].map((part) => getComputedStyle("
-        "document.querySelector(`.timeline [data-part=${part}] i`)).backgroundColor)"
-    )
-    assert len(set(colours)) == 3
+    await look_at_timeline(page)
     await page.screenshot(screens / f"event-{theme}.png")
-    await page.evaluate("document.querySelector('.event textarea').value = ''")
-    await page.write(".event textarea", '{"paid": false}')
-    await page.click(".event button")
-    await page.until("document.querySelector('.toast[data-kind=error]') !== null")
-    assert await page.evaluate("document.querySelector('.event textarea').value.includes('false')")
-    assert [one for one in page.problems if "400" not in one] == []
-    page.problems.clear()
-    await page.evaluate("document.querySelector('.event textarea').value = ''")
-    await page.write(".event textarea", '{"paid": true}')
-    await page.click(".event button")
-    await page.until("document.getElementById('status').dataset.status === 'succeeded'")
+    await send_event(page)
     await page.click("[data-node=ship]")
     await page.until("document.querySelector('#details a[href*=from-node]') !== null")
     await page.screenshot(screens / f"ended-{theme}.png")
@@ -74,6 +57,38 @@ async def test_a_person_sends_an_event_and_runs_from_a_node(
     await page.screenshot(screens / f"from-node-{theme}-360.png")
     assert await axis(page) <= 0
     await page.show(dark=dark)
+    await run_from_node(page, run_id)
+
+
+async def look_at_timeline(page: Page) -> None:
+    """Check that a waiting run shows where to send its event, and its times in three colours."""
+    await page.until("document.querySelector('.event textarea') !== null")
+    await page.until("document.querySelector('.timeline [data-part=wait]') !== null")
+    assert "queue" in await page.text(".timeline")
+    colours = await page.evaluate(
+        "['queue', 'wait', 'work'].map((part) => getComputedStyle("
+        "document.querySelector(`.timeline [data-part=${part}] i`)).backgroundColor)"
+    )
+    assert len(set(colours)) == 3
+
+
+async def send_event(page: Page) -> None:
+    """Send an event that is refused and stays in its form, then one that the run waits for."""
+    await page.evaluate("document.querySelector('.event textarea').value = ''")
+    await page.write(".event textarea", '{"paid": false}')
+    await page.click(".event button")
+    await page.until("document.querySelector('.toast[data-kind=error]') !== null")
+    assert await page.evaluate("document.querySelector('.event textarea').value.includes('false')")
+    assert [one for one in page.problems if "400" not in one] == []
+    page.problems.clear()
+    await page.evaluate("document.querySelector('.event textarea').value = ''")
+    await page.write(".event textarea", '{"paid": true}')
+    await page.click(".event button")
+    await page.until("document.getElementById('status').dataset.status === 'succeeded'")
+
+
+async def run_from_node(page: Page, run_id: str) -> None:
+    """Start the run of the form, and read of which node it is."""
     await page.click(".run-by-hand .primary")
     await page.until(
         f"/^.runs.[0-9a-f-]+$/.test(location.pathname) && !location.href.includes('{run_id}')"

@@ -37,6 +37,7 @@ from models.automation.automations.shapes import (
     AutomationDetail,
     CreateAutomation,
     PublishAutomation,
+    UpdateAutomation,
 )
 from models.automation.waits.queries import show_waits
 from models.core.access.rules import Actor
@@ -99,6 +100,12 @@ class Engine:
         body = CreateAutomation.model_validate({"label": "Test", "graph": graph, **fields})
         async with self.database.transaction() as work:
             return (await automations.create_automation(work, self.actor, KEYS, body)).id
+
+    async def change(self, automation_id: Id, **fields: Any) -> AutomationDetail:
+        """Update an automation; a graph goes to its draft."""
+        body = UpdateAutomation.model_validate(fields)
+        async with self.database.transaction() as work:
+            return await automations.update_automation(work, self.actor, KEYS, automation_id, body)
 
     async def start(self, automation_id: Id, payload: Json | None = None) -> Id:
         """Accept a run of the published version."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from runtime.families import Family
 from tests.support.engine import Engine, Json, graph, node
@@ -16,50 +16,33 @@ def loop_graphs(sink: Sink) -> dict[str, Json]:
     """The runs to record, each left to end by itself."""
     call = node("call", "http_request", method="POST", url=sink.url("ok"))
     broken = node("call", "http_request", method="POST", url=sink.url("broken"))
-    after, body = node("after", "transform", output={}), node("body", "transform", output={})
-    way = [("loop", "after", "done")]
+    body, pause = node("body", "transform", output={}), node("pause", "delay", seconds=0.3)
     each = {"items": [1, 2, 3], "parallelism": 2}
+    loop = node("loop", "for_each", **each)
+    on_error = node("loop", "for_each", **each, onItemError="continue")
+    inner = node("loop", "for_each", items={"type": "item", "value": ""})
+    repeat = node("loop", "repeat", **{"while": "index < 3"}, delaySeconds=0.3)
     return {
-        "loop-quick": graph(
-            node("loop", "for_each", **each), body, after, edges=[("loop", "body", "item"), *way]
-        ),
-        "loop-outside": graph(
-            node("loop", "for_each", **each),
-            body,
+        "loop-quick": _loop(loop, body),
+        "loop-outside": _loop(loop, body, call, edges=[("body", "call")]),
+        "loop-of-waits": _loop(loop, pause),
+        "loop-failed-item": _loop(loop, broken),
+        "loop-failed-items": _loop(on_error, broken),
+        "loops-in-loops": _loop(
+            inner,
             call,
-            after,
-            edges=[("loop", "body", "item"), ("body", "call"), *way],
-        ),
-        "loop-of-waits": graph(
-            node("loop", "for_each", **each),
-            node("pause", "delay", seconds=0.3),
-            after,
-            edges=[("loop", "pause", "item"), *way],
-        ),
-        "loop-failed-item": graph(
-            node("loop", "for_each", **each), broken, after, edges=[("loop", "call", "item"), *way]
-        ),
-        "loop-failed-items": graph(
-            node("loop", "for_each", **each, onItemError="continue"),
-            broken,
-            after,
-            edges=[("loop", "call", "item"), *way],
-        ),
-        "loops-in-loops": graph(
             node("outer", "for_each", items=[[1, 2], [3]]),
-            node("loop", "for_each", items={"type": "item", "value": ""}),
-            call,
-            after,
-            edges=[("outer", "loop", "item"), ("loop", "call", "item"), *way],
+            edges=[("outer", "loop", "item")],
         ),
-        "repeat-with-delay": graph(
-            node("loop", "repeat", **{"while": "index < 3"}, delaySeconds=0.3),
-            call,
-            after,
-            edges=[("loop", "call", "item"), *way],
-        ),
+        "repeat-with-delay": _loop(repeat, call),
         "loop-in-parts": _long(node("pause", "delay", seconds=0.1)),
     }
+
+
+def _loop(loop: Json, body: Json, *others: Json, edges: Sequence[tuple[str, ...]] = ()) -> Json:
+    """A loop over a body, and a node after it."""
+    ways = [("loop", body["id"], "item"), *edges, ("loop", "after", "done")]
+    return graph(loop, body, *others, node("after", "transform", output={}), edges=ways)
 
 
 def _long(body: Json) -> Json:

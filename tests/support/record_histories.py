@@ -42,7 +42,7 @@ from tests.support.run_operation_stories import (
     LONG_RUN_OPERATION_STORIES,
     RUN_OPERATION_STORIES,
 )
-from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
+from tests.support.schedules import handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
 from tests.support.source_stories import SOURCE_STORIES
 from tests.support.temporal import dev_server
@@ -66,8 +66,8 @@ def call(name: str, sink: Sink, path: str, **fields: Any) -> Json:
     return node(name, "http_request", method="POST", url=sink.url(path), **fields)
 
 
-def graphs(sink: Sink) -> dict[str, Json]:
-    """The runs to record, each left to end by itself."""
+def graphs() -> dict[str, Json]:
+    """The runs to record that call nobody, each left to end by itself."""
     return {
         "chain": graph(
             transform("a"), transform("b"), transform("c"), edges=[("a", "b"), ("b", "c")]
@@ -85,24 +85,6 @@ def graphs(sink: Sink) -> dict[str, Json]:
             transform("no"),
             edges=[("check", "yes", "true"), ("check", "no", "false")],
         ),
-        "http-retries": graph(
-            call("call", sink, "flaky", retry=TWICE), transform("then"), edges=[("call", "then")]
-        ),
-        "http-failure-edge": graph(
-            call("call", sink, "broken", retry=TWICE),
-            transform("then"),
-            transform("otherwise"),
-            edges=[("call", "then", "success"), ("call", "otherwise", "failure")],
-        ),
-        "unhandled-failure": graph(
-            call("call", sink, "broken"), transform("then"), edges=[("call", "then")]
-        ),
-        "failure-beside-delay": graph(
-            transform("top"),
-            call("call", sink, "broken"),
-            node("pause", "delay", seconds=30),
-            edges=[("top", "call"), ("top", "pause")],
-        ),
         "stop-succeeded": graph(
             transform("a"),
             node("end", "stop"),
@@ -111,6 +93,29 @@ def graphs(sink: Sink) -> dict[str, Json]:
         ),
         "stop-failed": graph(
             transform("a"), node("end", "stop", result="failed"), edges=[("a", "end")]
+        ),
+    }
+
+
+def calling_graphs(sink: Sink) -> dict[str, Json]:
+    """The runs to record that call a service, each left to end by itself."""
+    top, then, broken = transform("top"), transform("then"), call("call", sink, "broken")
+    return {
+        "http-retries": graph(
+            call("call", sink, "flaky", retry=TWICE), then, edges=[("call", "then")]
+        ),
+        "http-failure-edge": graph(
+            call("call", sink, "broken", retry=TWICE),
+            then,
+            transform("otherwise"),
+            edges=[("call", "then", "success"), ("call", "otherwise", "failure")],
+        ),
+        "unhandled-failure": graph(broken, then, edges=[("call", "then")]),
+        "failure-beside-delay": graph(
+            top,
+            broken,
+            node("pause", "delay", seconds=30),
+            edges=[("top", "call"), ("top", "pause")],
         ),
         "batch-across-outside": graph(
             transform("a"),
@@ -121,7 +126,7 @@ def graphs(sink: Sink) -> dict[str, Json]:
             edges=[("a", "b"), ("b", "call"), ("call", "c"), ("c", "d")],
         ),
         "outside-side-by-side": graph(
-            transform("top"),
+            top,
             call("slow", sink, "slow"),
             call("quick", sink, "ok"),
             transform("after"),
@@ -199,7 +204,7 @@ async def _fire(engine: Engine, content: Json, *, enabled: bool = True) -> tuple
     """An automation whose schedule was triggered, and the workflow id of the fire."""
     made = await scheduled(engine, content)
     if not enabled:
-        await change(engine, made.id, enabled=False)
+        await engine.change(made.id, enabled=False)
     await handle_of(engine.client, made.id).trigger()
 
     def has_fired(found: Any) -> bool:
@@ -368,7 +373,8 @@ async def main() -> None:
     """Record what has no history."""
     async with serving() as sink, open_post_office() as office:
         async with recorder(mail=office.server) as engine:
-            await record(engine, {**graphs(sink), **loop_graphs(sink)}, STORIES)
+            drawn = {**graphs(), **calling_graphs(sink), **loop_graphs(sink)}
+            await record(engine, drawn, STORIES)
         async with recorder(f"limit.historyCount.suggestContinueAsNew={SOON}") as engine:
             await record(engine, {}, {**LONG_STORIES, **LONG_RUN_OPERATION_STORIES})
 

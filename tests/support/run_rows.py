@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import node_run, node_run_attempt
+from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.core.base import Id
 from tests.support.engine import Engine
 
@@ -32,6 +32,17 @@ async def attempts(engine: Engine, run_id: Id) -> Sequence[Any]:
             .order_by(kept.node_id, kept.attempt)
         )
     return [tuple(row) for row in rows]
+
+
+async def runs_of(engine: Engine, automation_id: Id) -> list[Any]:
+    """The runs of an automation, oldest first."""
+    async with engine.database.transaction() as work:
+        rows = await work.rows(
+            select(automation_run)
+            .where(automation_run.c.automation_id == automation_id)
+            .order_by(automation_run.c.created_at, automation_run.c.id)
+        )
+    return list(rows)
 
 
 def states(run: AutomationRunDetail) -> dict[str, str]:

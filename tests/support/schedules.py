@@ -8,14 +8,13 @@ from sqlalchemy import select
 from temporalio.client import Client, ScheduleDescription, ScheduleHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from models.automation.automation_runs.tables import automation_run
-from models.automation.automations import commands as automations
-from models.automation.automations.shapes import AutomationDetail, UpdateAutomation
+from models.automation.automations.shapes import AutomationDetail
 from models.automation.automations.tables import automation
 from models.core.base import Id
 from runtime.families import Family
-from tests.support.engine import KEYS, Engine, graph, node
+from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
+from tests.support.run_rows import runs_of
 
 Json = dict[str, Any]
 
@@ -75,24 +74,6 @@ async def scheduled(engine: Engine, content: Json = QUICK, **config: Any) -> Aut
     made = await engine.publish(content, triggerConfig=schedule(**config))
     await until_schedule(engine, made.id, lambda found: found is not None)
     return made
-
-
-async def change(engine: Engine, automation_id: Id, **body: Any) -> AutomationDetail:
-    """Update an automation."""
-    async with engine.database.transaction() as work:
-        return await automations.update_automation(
-            work, engine.actor, KEYS, automation_id, UpdateAutomation.model_validate(body)
-        )
-
-
-async def runs_of(engine: Engine, automation_id: Id) -> Sequence[Any]:
-    """The runs of an automation, oldest first."""
-    async with engine.database.transaction() as work:
-        return await work.rows(
-            select(automation_run)
-            .where(automation_run.c.automation_id == automation_id)
-            .order_by(automation_run.c.created_at)
-        )
 
 
 async def until_runs(engine: Engine, automation_id: Id, *statuses: str) -> Sequence[Any]:

@@ -10,7 +10,6 @@ from temporalio.testing import WorkflowEnvironment
 from models.core.base import Id
 from runtime.database import Database
 from runtime.settings import Settings
-from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine
 from tests.support.goods import make_table
 from tests.support.post_office import PostOffice, open_post_office
@@ -81,9 +80,3 @@ async def skipping_engine() -> AsyncIterator[Engine]:
 async def table(engine: Engine) -> Id:
     """A database with the fields title, code and price."""
     return await make_table(engine)
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve

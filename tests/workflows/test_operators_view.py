@@ -14,7 +14,7 @@ from temporalio.common import SearchAttributeKey
 from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
 from tests.support.endpoint import Serve, once, reply
-from tests.support.engine import Engine, graph, node
+from tests.support.engine import Engine, Json, graph, node
 from tests.support.patience import ENOUGH
 
 CANARY = "canary-5f0c"
@@ -34,28 +34,25 @@ async def table_of_nodes(handle: WorkflowHandle[Any, Any]) -> str:
     return str(metadata.current_details)
 
 
+def calls_and_waits(url: str) -> Json:
+    """A call that is tried twice, a branch that is not taken, and a wait."""
+    retry = {"maxAttempts": 2, "initialDelaySeconds": 0}
+    return graph(
+        node("first", "transform", label="Prepare | all", output={}),
+        node("call", "http_request", label="Call them", url=url, retry=retry),
+        node("check", "condition", expression="true"),
+        node("dead", "transform", output={}),
+        node("wait", "delay", label="Sleep on it", seconds=600),
+        edges=[("first", "call"), ("call", "check"), ("check", "dead", "false"),
+               ("check", "wait", "true")],
+    )  # fmt: skip
+
+
 @pytest.mark.long
 async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve) -> None:
     seen = asyncio.Event()
     endpoint = await serve(once(seen, reply(500)), reply())
-    automation = await engine.publish(
-        graph(
-            node("first", "transform", label="Prepare | all", output={}),
-            node(
-                "call",
-                "http_request",
-                label="Call them",
-                url=endpoint.url,
-                retry={"maxAttempts": 2, "initialDelaySeconds": 0},
-            ),
-            node("check", "condition", expression="true"),
-            node("dead", "transform", output={}),
-            node("wait", "delay", label="Sleep on it", seconds=600),
-            edges=[("first", "call"), ("call", "check"), ("check", "dead", "false"),
-                   ("check", "wait", "true")],
-        ),
-        label="Nightly sync",
-    )  # fmt: skip
+    automation = await engine.publish(calls_and_waits(endpoint.url), label="Nightly sync")
     run_id = await engine.start(automation.id)
     handle = handle_of(engine, run_id)
     await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
@@ -147,44 +144,38 @@ async def test_a_test_run_says_so(engine: Engine) -> None:
     assert await described.static_summary() == "Trial · v1 · test"
 
 
+def works_on_canaries(url: str, database_id: str) -> Json:
+    """A graph that takes the canary by its config, its bindings, its answers and its errors."""
+    words = binding("trigger", "text")
+    record = {"databaseId": database_id, "data": {"code": words, "price": 1}}
+    calls = {
+        "method": "POST",
+        "query": {"q": CANARY},
+        "headers": {"Authorization": CANARY},
+        "body": {"text": words},
+        "retry": {"maxAttempts": 2, "initialDelaySeconds": 0},
+    }
+    bad = binding("expression", f"{{'{CANARY}': 1}}")
+    return graph(
+        node("make", "create_record", **record),
+        node("find", "query_records", databaseId=database_id, query={"search": CANARY}),
+        node("call", "http_request", url=url, **calls),
+        node("pick", "switch", cases=[{"key": "a", "expression": f"'{CANARY}' == 'x'"}]),
+        node("bad", "create_record", databaseId=database_id, data=bad),
+        node("lost", "http_request", url=binding("template", "http://{{ trigger.text }}.invalid/")),
+        node("halt", "stop", result="failed", message=CANARY, output={"secret": CANARY}),
+        edges=[("make", "find"), ("find", "call"), ("call", "pick"), ("pick", "bad", "default"),
+               ("bad", "lost", "failure"), ("lost", "halt", "failure")],
+    )  # fmt: skip
+
+
 @pytest.mark.long
 async def test_no_history_holds_what_a_run_works_on(
     engine: Engine, serve: Serve, table: Id
 ) -> None:
     endpoint = await serve(reply(500, CANARY), reply(200, {"answer": CANARY}, x_kind=CANARY))
-    run = await engine.run(
-        graph(
-            node(
-                "make",
-                "create_record",
-                databaseId=str(table),
-                data={"code": binding("trigger", "text"), "price": 1},
-            ),
-            node("find", "query_records", databaseId=str(table), query={"search": CANARY}),
-            node(
-                "call",
-                "http_request",
-                method="POST",
-                url=endpoint.url,
-                query={"q": CANARY},
-                headers={"Authorization": CANARY},
-                body={"text": binding("trigger", "text")},
-                retry={"maxAttempts": 2, "initialDelaySeconds": 0},
-            ),
-            node("pick", "switch", cases=[{"key": "a", "expression": f"'{CANARY}' == 'x'"}]),
-            node("bad", "create_record", databaseId=str(table),
-                 data=binding("expression", f"{{'{CANARY}': 1}}")),
-            node(
-                "lost",
-                "http_request",
-                url=binding("template", "http://{{ trigger.text }}.invalid/"),
-            ),
-            node("halt", "stop", result="failed", message=CANARY, output={"secret": CANARY}),
-            edges=[("make", "find"), ("find", "call"), ("call", "pick"), ("pick", "bad", "default"),
-                   ("bad", "lost", "failure"), ("lost", "halt", "failure")],
-        ),
-        {"text": CANARY, CANARY: True},
-    )  # fmt: skip
+    drawn = works_on_canaries(endpoint.url, str(table))
+    run = await engine.run(drawn, {"text": CANARY, CANARY: True})
     assert (run.status, run.error) == ("failed", f"halt: {CANARY}")
     assert len(run.node_runs) == 7
     handle = handle_of(engine, run.id)

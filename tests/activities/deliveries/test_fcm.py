@@ -18,7 +18,7 @@ from models.messages.push_devices.rules import PushProvider
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from runtime.push_keys import FcmAccount
-from tests.support.endpoint import Endpoint, Serve, reply, serving
+from tests.support.endpoint import Endpoint, Serve, reply
 
 KEY = RSAKey.generate_key(2048, {"kid": "k1"})
 GIVEN = reply(200, {"access_token": "ya29.access", "expires_in": 3600, "token_type": "Bearer"})
@@ -38,12 +38,6 @@ def of_fcm(code: str) -> Any:
 def about(field: str) -> Any:
     violations = [{"field": field, "description": "Invalid"}]
     return {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations}
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
 
 
 @pytest_asyncio.fixture

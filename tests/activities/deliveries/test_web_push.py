@@ -22,13 +22,7 @@ from runtime.outbound.errors import OutboundBlockedError
 from runtime.outbound_policy import OutboundPolicy
 from runtime.push_keys import VapidKey
 from tests.support.browsers import VAPID, Browser
-from tests.support.endpoint import Serve, reply, serving
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
+from tests.support.endpoint import Serve, reply
 
 
 @pytest_asyncio.fixture

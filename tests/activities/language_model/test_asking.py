@@ -12,19 +12,13 @@ from activities.language_model.asking import LanguageModel, found_object
 from models.workspace.model_settings.queries import Endpoint
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from tests.support.endpoint import Script, Serve, never, reply, serving
+from tests.support.endpoint import Script, Serve, never, reply
 from tests.support.models import streamed
 from tests.support.patience import ENOUGH
 
 pytestmark = pytest.mark.takes(seconds=8)
 
 PLAN = {"headline": "Plan", "nodes": [{"type": "page", "label": "Start"}]}
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
 
 
 @pytest_asyncio.fixture

@@ -6,7 +6,6 @@ import pytest_asyncio
 
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from tests.support.endpoint import Serve, serving
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -20,9 +19,3 @@ async def public_only() -> AsyncIterator[OutboundClient]:
     """A client as workers have it by default."""
     async with OutboundClient(OutboundPolicy()) as client:
         yield client
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve

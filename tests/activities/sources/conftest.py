@@ -7,14 +7,7 @@ import pytest_asyncio
 
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from tests.support.endpoint import Serve, serving
 from tests.support.foreign_databases import ForeignDatabase, maria_database, over_tcp
-
-
-@pytest.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
 
 
 @pytest_asyncio.fixture(scope="session")

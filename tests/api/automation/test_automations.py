@@ -295,7 +295,6 @@ async def test_foreign_ids_answer_as_unknown_ones(
     client: Client, space: Space, foreign: Space
 ) -> None:
     theirs = await publish(client.with_token(foreign.token), foreign)
-    ours = await publish(client, space)
     before = (await row_counts(space), await row_counts(foreign))
     reads: list[tuple[str, str, Json | None]] = [
         ("GET", "AUTOMATION", None),
@@ -316,37 +315,48 @@ async def test_foreign_ids_answer_as_unknown_ones(
         ]
         assert [answer.status_code for answer in answers] == [404, 404]
         assert answers[0].content == answers[1].content
-    for place in ("versions/ID", "runs/ID"):
-        answers = [
-            await client.get(f"{path_of(ours)}/{place.replace('ID', str(id_))}")
-            for id_ in (theirs["versionId"], uuid4())
-        ]
-        assert answers[0].status_code == 404
-        assert answers[0].content == answers[1].content
-    for body in ({"parentItemId": "ID"}, {"graph": {**DAY, "failureAutomationId": "ID"}}):
-        answers = [
-            await client.post(
-                f"{space.path}/automations",
-                json={
-                    "label": "x",
-                    "graph": DAY,
-                    **_with_id(body, str(id_)),
-                },
-            )
-            for id_ in (theirs["itemId"] if "parentItemId" in body else theirs["id"], uuid4())
-        ]
-        if "parentItemId" in body:
-            assert answers[0].status_code == 404
-            assert answers[0].content == answers[1].content
-        else:
-            told = [read(answer, 201)["referenceIssues"] for answer in answers]
-            assert told[0] == told[1] != []
-    assert (await row_counts(space))["automation"] == before[0]["automation"] + 2
-    assert await row_counts(foreign) == before[1]
+    assert (await row_counts(space), await row_counts(foreign)) == before
 
 
-def _with_id(body: Json, id_: str) -> Json:
-    return {
-        key: id_ if value == "ID" else (_with_id(value, id_) if isinstance(value, dict) else value)
-        for key, value in body.items()
-    }
+@pytest.mark.parametrize("place", ["versions", "runs"])
+async def test_foreign_ids_below_an_automation_answer_as_unknown_ones(
+    client: Client, space: Space, foreign: Space, place: str
+) -> None:
+    theirs = await publish(client.with_token(foreign.token), foreign)
+    ours = await publish(client, space)
+    answers = [
+        await client.get(f"{path_of(ours)}/{place}/{id_}") for id_ in (theirs["versionId"], uuid4())
+    ]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+
+
+async def test_a_foreign_parent_answers_as_an_unknown_one(
+    client: Client, space: Space, foreign: Space
+) -> None:
+    theirs = await publish(client.with_token(foreign.token), foreign)
+    before = (await row_counts(space), await row_counts(foreign))
+    body = {"label": "x", "graph": DAY}
+    answers = [
+        await client.post(f"{space.path}/automations", json={**body, "parentItemId": str(id_)})
+        for id_ in (theirs["itemId"], uuid4())
+    ]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+    assert (await row_counts(space), await row_counts(foreign)) == before
+
+
+async def test_a_foreign_failure_automation_is_an_issue_as_an_unknown_one(
+    client: Client, space: Space, foreign: Space
+) -> None:
+    theirs = await publish(client.with_token(foreign.token), foreign)
+    before = await row_counts(foreign)
+    told = [
+        (await create(client, space, graph={**DAY, "failureAutomationId": str(id_)}))[
+            "referenceIssues"
+        ]
+        for id_ in (theirs["id"], uuid4())
+    ]
+    assert told[0] == told[1] != []
+    assert (await row_counts(space))["automation"] == len(told)
+    assert await row_counts(foreign) == before

@@ -1,6 +1,6 @@
 """Two runs side by side over HTTP: what differs, where first, and who may see it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,6 +15,14 @@ Json = dict[str, Any]
 EXECUTED = "models.automation.automation_runs.executed_nodes"
 
 
+class TwoRuns(NamedTuple):
+    """Ids of a run and its reference, and the comparison of the two."""
+
+    run: str
+    reference: str
+    shown: Json
+
+
 def comparison(space: Space, version: Any, run_id: str) -> str:
     return f"{space.path}/automations/{version.automation_id}/runs/{run_id}/comparison"
 
@@ -24,9 +32,9 @@ async def version(space: Space) -> Any:
     return await make_automation(space)
 
 
-async def test_a_failed_run_is_compared_with_the_last_that_succeeded(
-    client: Client, space: Space, version: Any
-) -> None:
+@pytest.fixture
+async def two_runs(client: Client, space: Space, version: Any) -> TwoRuns:
+    """A failed run beside the last before it that succeeded, among others that do not count."""
     well = [node("read", 0), node("decide", 1, outcome="true"), node("pay", 2)]
     await insert_run(space, version, 0, well, status="succeeded")
     reference = await insert_run(
@@ -48,22 +56,30 @@ async def test_a_failed_run_is_compared_with_the_last_that_succeeded(
         trigger_payload={"order": 2, "vip": True},
     )
     await insert_run(space, version, 5, well, status="succeeded")
-    found = read(await client.get(comparison(space, version, run)))
-    assert (found["run"]["id"], found["reference"]["id"]) == (run, reference)
-    assert (found["run"]["status"], found["reference"]["status"]) == ("failed", "succeeded")
-    assert found["run"]["version"] == found["reference"]["version"] == 1
-    assert found["sameVersion"] is True
-    assert found["triggerPayload"] == {
+    return TwoRuns(run, reference, read(await client.get(comparison(space, version, run))))
+
+
+async def test_a_failed_run_is_compared_with_the_last_that_succeeded(two_runs: TwoRuns) -> None:
+    run, reference = two_runs.shown["run"], two_runs.shown["reference"]
+    assert (run["id"], reference["id"]) == (two_runs.run, two_runs.reference)
+    assert (run["status"], reference["status"]) == ("failed", "succeeded")
+    assert run["version"] == reference["version"] == 1
+    assert two_runs.shown["sameVersion"] is True
+    assert two_runs.shown["triggerPayload"] == {
         "differs": True,
         "complete": True,
         "differences": [{"path": "order", "change": "changed", "before": "1", "after": "2"}],
     }
-    assert found["firstDivergence"] == {
+    assert two_runs.shown["trimmed"] is False
+
+
+async def test_each_node_says_how_the_runs_differ_and_one_where_first(two_runs: TwoRuns) -> None:
+    assert two_runs.shown["firstDivergence"] == {
         "nodeId": "decide",
         "scopeKey": "",
         "differs": ["branch", "output"],
     }
-    nodes = {one["nodeId"]: one for one in found["nodes"]}
+    nodes = {one["nodeId"]: one for one in two_runs.shown["nodes"]}
     assert list(nodes) == ["read", "decide", "pay", "refuse"]
     assert nodes["read"]["differs"] == []
     assert nodes["read"]["output"] == {"differs": False, "differences": [], "complete": True}
@@ -81,7 +97,6 @@ async def test_a_failed_run_is_compared_with_the_last_that_succeeded(
     assert (nodes["pay"]["differs"], "run" in nodes["pay"]) == (["presence"], False)
     assert (nodes["refuse"]["differs"], "reference" in nodes["refuse"]) == (["presence"], False)
     assert nodes["refuse"]["run"]["error"] == "No."
-    assert found["trimmed"] is False
 
 
 async def test_another_run_is_named(client: Client, space: Space, version: Any) -> None:

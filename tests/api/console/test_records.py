@@ -137,23 +137,8 @@ async def test_a_filter_that_cannot_be_is_told_beside_it(
     assert words in problem.lower()
 
 
-async def test_a_record_is_typed_looked_at_changed_and_removed(
-    client: Client, owner: Visitor, goods: Json
-) -> None:
-    new = f"/databases/{goods['id']}/records/new"
-    typed = {
-        "field.title": "Tea",
-        "field.price": "1,234.50",
-        "field.done": "yes",
-        "field.due": "2026-03-05",
-        "field.length": "1:30",
-        "field.state": "open",
-        "field.tags.red": "on",
-        "field.notes": "One\r\nTwo",
-    }
-    made = await owner.send_form(new, new, None, **typed)
-    assert made.status_code == 303, made.text
-    path = made.headers["location"]
+async def test_a_record_is_typed_into_a_form(client: Client, owner: Visitor, goods: Json) -> None:
+    path = await type_tea(owner, goods)
     data = read(await client.get(f"/v1{path}"))["data"]
     assert data | {"notes": "One\nTwo", "price": 1234.5, "length": 5_400_000} == data
     assert (data["done"], data["due"], data["state"], data["tags"]) == (
@@ -165,6 +150,12 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
     assert "1:30:00" in (await owner.get(path)).text
     edit = await owner.get(f"{path}/edit")
     assert 'value="1234.5"' in edit.text
+
+
+async def test_a_record_is_changed_looked_at_and_removed(
+    client: Client, owner: Visitor, goods: Json
+) -> None:
+    path = await type_tea(owner, goods)
     cleared = {"field.title": "Green tea", "field.done": "no"}
     changed = await owner.send_form(f"{path}/edit", f"{path}/edit", None, **cleared)
     assert changed.status_code == 303, changed.text
@@ -183,6 +174,24 @@ async def test_a_record_is_typed_looked_at_changed_and_removed(
     assert (await owner.send_form(f"{path}/restore", page=path)).status_code == 303
     assert (await owner.send_form(f"{path}/delete", page=path)).status_code == 303
     assert (await owner.get(path)).status_code == 404
+
+
+async def type_tea(owner: Visitor, goods: Json) -> str:
+    """The page of a new record, of which every kind of field was typed."""
+    new = f"/databases/{goods['id']}/records/new"
+    typed = {
+        "field.title": "Tea",
+        "field.price": "1,234.50",
+        "field.done": "yes",
+        "field.due": "2026-03-05",
+        "field.length": "1:30",
+        "field.state": "open",
+        "field.tags.red": "on",
+        "field.notes": "One\r\nTwo",
+    }
+    made = await owner.send_form(new, new, None, **typed)
+    assert made.status_code == 303, made.text
+    return made.headers["location"]
 
 
 async def test_wrong_texts_come_back_with_what_is_wrong(owner: Visitor, goods: Json) -> None:

@@ -407,53 +407,55 @@ async def test_references_are_to_what_the_caller_sees(
         assert missing.content == elsewhere.content
 
 
+async def insert_view(space: Space, database_id: str, owner: UUID | None) -> str:
+    """A view that its owner alone sees, or all if it has none."""
+    view_id = new_id()
+    async with space.database.transaction() as work:
+        await work.execute(
+            insert(view_table).values(
+                id=view_id,
+                workspace_id=space.id,
+                database_id=UUID(database_id),
+                key=f"v{view_id.hex[-8:]}",
+                label="View",
+                kind="table",
+                placement="dashboard",
+                manifest={},
+                owner_user_id=owner,
+                scope="shared" if owner is None else "personal",
+                locked=False,
+                definition_version=1,
+                position=0,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+        )
+    return str(view_id)
+
+
 async def test_views_of_ones_own_and_of_others(
     client: Client, space: Space, foreign: Space
 ) -> None:
     database, item, _ = await make_things(client, space)
     user_id, token = await space.member(Role.EDITOR)
     dashboard = await make_surface(space, "dashboard")
+    theirs = await make_surface(foreign, "dashboard")
 
-    async def shows(caller: Client, view_id: str) -> int:
+    async def shows(caller: Client, view_id: str, placed: Placed = dashboard) -> int:
         widget = {"kind": "view", "content": {"viewId": view_id}, "x": 0, "y": 0, "w": 1, "h": 1}
         await put(client, dashboard, [])
-        return (await caller.put(dashboard.path, json={"blocks": [widget]})).status_code
+        return (await caller.put(placed.path, json={"blocks": [widget]})).status_code
 
-    async def view(owner: UUID | None) -> str:
-        view_id = new_id()
-        async with space.database.transaction() as work:
-            await work.execute(
-                insert(view_table).values(
-                    id=view_id,
-                    workspace_id=space.id,
-                    database_id=UUID(database),
-                    key=f"v{view_id.hex[-8:]}",
-                    label="View",
-                    kind="table",
-                    placement="dashboard",
-                    manifest={},
-                    owner_user_id=owner,
-                    scope="shared" if owner is None else "personal",
-                    locked=False,
-                    definition_version=1,
-                    position=0,
-                    created_at=work.now,
-                    updated_at=work.now,
-                )
-            )
-        return str(view_id)
-
-    shared, own, editors = await view(None), await view(space.user_id), await view(user_id)
-    editor = client.with_token(token)
+    shared, own, editors = [
+        await insert_view(space, database, owner) for owner in (None, space.user_id, user_id)
+    ]
+    editor, stranger = client.with_token(token), client.with_token(foreign.token)
     assert [await shows(client, one) for one in (shared, own, editors)] == [200, 200, 404]
     assert [await shows(editor, one) for one in (shared, own, editors)] == [200, 404, 200]
     assert await shows(client, str(uuid4())) == 404
     await restrict(space, UUID(item))
     assert [await shows(editor, one) for one in (shared, editors)] == [404, 404]
-    theirs = await make_surface(foreign, "dashboard")
-    widget = {"kind": "view", "content": {"viewId": shared}, "x": 0, "y": 0, "w": 1, "h": 1}
-    stranger = client.with_token(foreign.token)
-    assert (await stranger.put(theirs.path, json={"blocks": [widget]})).status_code == 404
+    assert await shows(stranger, shared, theirs) == 404
 
 
 async def test_files_where_their_items_are(

@@ -126,7 +126,11 @@ async def test_a_table_of_airports(client: Client, airports: tuple[str, list[Jso
     assert len(rows) == 3376
     every = await all_records(client, database_id, limit=200)
     assert Counter(one["title"] for one in every) == Counter(row["title"] for row in rows)
+    await filter_airports(client, database_id, rows)
+    await group_airports(client, database_id, rows)
 
+
+async def filter_airports(client: Client, database_id: str, rows: list[Json]) -> None:
     northern = [row for row in rows if row["data"]["latitude"] > 60]
     found = await all_records(
         client,
@@ -152,6 +156,8 @@ async def test_a_table_of_airports(client: Client, airports: tuple[str, list[Jso
     records = await all_records(client, database_id, filter=international, limit=200)
     assert Counter(one["title"] for one in records) == expected
 
+
+async def group_airports(client: Client, database_id: str, rows: list[Json]) -> None:
     grouped = await ask(
         client,
         database_id,
@@ -178,9 +184,10 @@ async def test_a_table_of_airports(client: Client, airports: tuple[str, list[Jso
     }
 
 
-async def test_a_table_of_cars(client: Client, cars: tuple[str, list[Json]]) -> None:
+async def test_cars_are_sorted_with_blanks_first(
+    client: Client, cars: tuple[str, list[Json]]
+) -> None:
     database_id, rows = cars
-    data = [row["data"] for row in rows]
     found = await all_records(
         client,
         database_id,
@@ -194,35 +201,31 @@ async def test_a_table_of_cars(client: Client, cars: tuple[str, list[Json]]) -> 
     )
     assert [one["title"] for one in found] == [*blank, *(row["title"] for row in filled)]
 
-    figures = await ask(
-        client,
-        database_id,
-        aggregates=[
-            {"op": op, "field": "horsepower", "as": op}
-            for op in (
-                "sum",
-                "avg",
-                "min",
-                "max",
-                "median",
-                "stddev",
-                "count_empty",
-                "count_unique",
-            )
-        ],
-    )
-    power = [row["horsepower"] for row in data if "horsepower" in row]
-    assert figures["aggregates"] == {
+
+async def test_figures_of_cars_leave_out_blanks(
+    client: Client, cars: tuple[str, list[Json]]
+) -> None:
+    database_id, rows = cars
+    power = [row["data"]["horsepower"] for row in rows if "horsepower" in row["data"]]
+    expected = {
         "sum": sum(power),
         "avg": pytest.approx(statistics.fmean(power)),
         "min": min(power),
         "max": max(power),
         "median": statistics.median(power),
         "stddev": pytest.approx(statistics.stdev(power)),
-        "count_empty": len(data) - len(power),
+        "count_empty": len(rows) - len(power),
         "count_unique": len(set(power)),
     }
+    aggregates = [{"op": op, "field": "horsepower", "as": op} for op in expected]
+    figures = await ask(client, database_id, aggregates=aggregates)
+    assert figures["aggregates"] == expected
 
+
+async def test_cars_are_grouped_by_origin_and_year(
+    client: Client, cars: tuple[str, list[Json]]
+) -> None:
+    database_id, rows = cars
     grouped = await ask(
         client,
         database_id,
@@ -230,7 +233,7 @@ async def test_a_table_of_cars(client: Client, cars: tuple[str, list[Json]]) -> 
         aggregates=[{"op": "avg", "field": "mpg"}],
         filter={"field": "cylinders", "op": "between", "value": [4, 6]},
     )
-    chosen = [row for row in data if 4 <= row["cylinders"] <= 6]
+    chosen = [row["data"] for row in rows if 4 <= row["data"]["cylinders"] <= 6]
     assert [group["key"] for group in grouped["groups"]] == ["usa", "europe", "japan"]
     for group in grouped["groups"]:
         own = [row for row in chosen if row["origin"] == group["value"]]
@@ -247,6 +250,15 @@ async def test_a_table_of_cars(client: Client, cars: tuple[str, list[Json]]) -> 
 async def test_a_table_of_weather(client: Client, days: tuple[str, list[Json]]) -> None:
     database_id, rows = days
     data = [row["data"] for row in rows]
+    await group_days_by_month(client, database_id, data)
+    await filter_days(client, database_id, data)
+    totals = await ask(
+        client, database_id, aggregates=[{"op": "earliest", "field": "date", "as": "first"}]
+    )
+    assert totals["aggregates"] == {"first": "2012-01-01"}
+
+
+async def group_days_by_month(client: Client, database_id: str, data: list[Json]) -> None:
     grouped = await ask(
         client,
         database_id,
@@ -272,7 +284,9 @@ async def test_a_table_of_weather(client: Client, days: tuple[str, list[Json]]) 
         assert group["aggregates"]["wet"] == sum(row["wet"] for row in some)
         assert group["aggregates"]["range"] == pytest.approx(max(highs) - min(highs))
 
-    hot_and_wet = {
+
+async def filter_days(client: Client, database_id: str, data: list[Json]) -> None:
+    hot_or_wet = {
         "or": [
             {"field": "high", "op": "gte", "value": 32},
             {
@@ -284,17 +298,13 @@ async def test_a_table_of_weather(client: Client, days: tuple[str, list[Json]]) 
         ]
     }
     found = await all_records(
-        client, database_id, filter=hot_and_wet, sorts=[{"field": "date"}], limit=7
+        client, database_id, filter=hot_or_wet, sorts=[{"field": "date"}], limit=7
     )
     assert [one["data"]["date"] for one in found] == sorted(
         row["date"]
         for row in data
         if row["high"] >= 32 or (row["rain"] > 25 and "2013-01-01" <= row["date"] <= "2014-12-31")
     )
-    totals = await ask(
-        client, database_id, aggregates=[{"op": "earliest", "field": "date", "as": "first"}]
-    )
-    assert totals["aggregates"] == {"first": "2012-01-01"}
 
 
 @pytest.mark.long

@@ -522,23 +522,26 @@ async def test_a_field_may_refuse_what_is_written_by_hand(client: Client, space:
 # ---- summaries
 
 
-async def test_time_is_added_up_by_day_user_target_and_field(
-    client: Client, space: Space, record: Json
-) -> None:
-    async def write(begin: str, end: str, **body: Any) -> None:
-        await start(client, space, startedAt=begin, endedAt=end, **body)
+@pytest_asyncio.fixture
+async def two_nights(client: Client, space: Space, record: Json) -> str:
+    """Where summaries are, of two nights in which Berlin changes its clocks."""
+    nights = [
+        ("2026-03-28T22:30:00Z", "2026-03-29T22:30:00Z", on(record)),
+        ("2025-10-25T21:30:00Z", "2025-10-26T23:30:00Z", {}),
+    ]
+    for begin, end, target in nights:
+        await start(client, space, startedAt=begin, endedAt=end, **target)
+    return f"{space.path}/time-entries/summary"
 
-    # In Berlin 2026-03-29 has 23 hours, and 2025-10-26 has 25.
-    await write("2026-03-28T22:30:00Z", "2026-03-29T22:30:00Z", **on(record))
-    await write("2025-10-25T21:30:00Z", "2025-10-26T23:30:00Z")
-    path = f"{space.path}/time-entries/summary"
-    berlin = {"timezone": "Europe/Berlin"}
 
+async def test_time_is_added_up_by_the_days_of_a_zone(client: Client, two_nights: str) -> None:
     async def days(first: str, last: str, **query: str) -> list[Any]:
         query = {"firstDay": first, "lastDay": last, **query}
-        found = await get(client, path, **query)
+        found = await get(client, two_nights, **query)
         return [(one["day"], one["durationMs"]) for one in found["groups"]]
 
+    # In Berlin 2026-03-29 has 23 hours, and 2025-10-26 has 25.
+    berlin = {"timezone": "Europe/Berlin"}
     assert await days("2026-03-28", "2026-03-30", **berlin) == [
         ("2026-03-30", MINUTE * 30),
         ("2026-03-29", HOUR * 23),
@@ -549,28 +552,34 @@ async def test_time_is_added_up_by_day_user_target_and_field(
         ("2026-03-29", MINUTE * 1350),
         ("2026-03-28", MINUTE * 90),
     ]
+
+
+async def test_time_is_added_up_by_user_target_and_field(client: Client, two_nights: str) -> None:
     year = {"firstDay": "2025-05-01", "lastDay": "2026-04-30"}
-    by_target = await get(client, path, groupBy="target", limit=1, **year)
+    by_target = await get(client, two_nights, groupBy="target", limit=1, **year)
     assert [
         (one["targetKind"], one["targetTitle"], one["durationMs"], one["entryCount"])
         for one in by_target["groups"]
     ] == [("workspace", "Test", HOUR * 26, 1)]
     assert by_target["totalDurationMs"] == HOUR * 50
     next_page = await get(
-        client, path, groupBy="target", limit=1, cursor=by_target["cursor"], **year
+        client, two_nights, groupBy="target", limit=1, cursor=by_target["cursor"], **year
     )
     assert [one["targetTitle"] for one in next_page["groups"]] == ["Offer"]
-    by_user = await get(client, path, groupBy="user", **year)
+    by_user = await get(client, two_nights, groupBy="user", **year)
     assert [(one["userDisplayName"], one["durationMs"]) for one in by_user["groups"]] == [
         ("Test", HOUR * 50)
     ]
-    by_field = await get(client, path, groupBy="field", **year)
+    by_field = await get(client, two_nights, groupBy="field", **year)
     assert [(one["fieldLabel"], one["durationMs"]) for one in by_field["groups"]] == [
         ("Spent", HOUR * 24)
     ]
+
+
+async def test_a_summary_counts_the_timer_that_runs(client: Client, space: Space) -> None:
     running = await start(client, space)
     await shift(space, running, minutes=5)
-    today = await get(client, path, groupBy="user")
+    today = await get(client, f"{space.path}/time-entries/summary", groupBy="user")
     assert today["groups"][0]["openMs"] == pytest.approx(5 * MINUTE, abs=5_000)
 
 

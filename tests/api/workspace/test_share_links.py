@@ -137,12 +137,35 @@ async def test_the_token_may_stand_in_the_query(
     assert await uses(space, link) == 1
 
 
-async def test_whatever_is_wrong_the_answer_is_the_same(
+async def test_a_wrong_token_or_session_answers_as_an_unknown_link(
     client: Client, space: Space, anybody: Client
 ) -> None:
     item_id = await make_item(space)
     good, token = await share(client, space, item_id)
     other, other_token = await share(client, space, item_id)
+    over = new_session(space.keys, UUID(good["id"]), utc_now() - timedelta(seconds=1))
+    foreign_session = new_session(space.keys, UUID(other["id"]), utc_now() + timedelta(hours=1))
+    wrong: list[dict[str, str]] = [
+        {},
+        by(""),
+        by("x" * 43),
+        by(token[:-1]),
+        by(token.swapcase()),
+        by("\u00fc"),
+        by(other_token),
+        in_session("x"),
+        in_session(over),
+        in_session(foreign_session),
+    ]
+    others = [({"id": id_}, by(token)) for id_ in (str(new_id()), "nonsense")]
+    await answer_as_unknown(anybody, [*((good, headers) for headers in wrong), *others])
+    assert await uses(space, good) == 0
+
+
+async def test_a_link_that_is_over_answers_as_an_unknown_one(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    item_id = await make_item(space)
     used, used_token = await share(client, space, item_id, maxUses=1)
     await anybody.get(public(used), headers=by(used_token))
     expired, expired_token = await share(client, space, item_id)
@@ -152,37 +175,27 @@ async def test_whatever_is_wrong_the_answer_is_the_same(
     trashed_item = await make_item(space)
     trashed, trashed_token = await share(client, space, trashed_item)
     await change(space, trashed_item, deleted_at=utc_now())
-    over = new_session(space.keys, UUID(good["id"]), utc_now() - timedelta(seconds=1))
-    foreign_session = new_session(space.keys, UUID(other["id"]), utc_now() + timedelta(hours=1))
-    cases: list[tuple[Json, dict[str, str]]] = [
-        (good, {}),
-        (good, by("")),
-        (good, by("x" * 43)),
-        (good, by(token[:-1])),
-        (good, by(token.swapcase())),
-        (good, by("\u00fc")),
-        (good, by(other_token)),
-        (good, in_session("x")),
-        (good, in_session(over)),
-        (good, in_session(foreign_session)),
+    cases = [
         (used, by(used_token)),
         (expired, by(expired_token)),
         (revoked, by(revoked_token)),
         (trashed, by(trashed_token)),
-        ({"id": str(new_id())}, by(token)),
-        ({"id": "nonsense"}, by(token)),
     ]
+    await answer_as_unknown(anybody, cases)
+    assert await uses(space, used) == 1
+    assert await uses(space, trashed) == 0
+
+
+async def answer_as_unknown(anybody: Client, cases: list[tuple[Json, dict[str, str]]]) -> None:
+    """Check that visits and downloads of these links cannot be told from those of no link."""
     bodies = set()
-    for link, headers in cases:
+    for link, headers in [({"id": str(new_id())}, by("x" * 43)), *cases]:
         encoded = {name: value.encode("latin-1") for name, value in headers.items()}
         for rest in ("", "/download"):
             answer = await anybody.get(public(link, rest), headers=encoded)  # type: ignore[arg-type]
             assert answer.status_code == 404, (link, headers)
             bodies.add(answer.content)
     assert len(bodies) == 1
-    assert await uses(space, good) == 0
-    assert await uses(space, used) == 1
-    assert await uses(space, trashed) == 0
 
 
 @pytest.mark.parametrize("most", [1, 5, 100])

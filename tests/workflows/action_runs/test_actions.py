@@ -107,46 +107,29 @@ async def test_records_are_written_once_as_an_editor_would(engine: Engine, table
     assert await count(engine, table, title) == 1
 
 
+def steps_of_many_kinds(engine: Engine, table: Id, url: str, to: str) -> list[Json]:
+    """A service asked, its answer kept, told, mailed, sent on, found again and counted."""
+    data = {"title": INPUT, "code": INPUT, "price": {"type": "node", "value": "ask.body.price"}}
+    named = {"filter": {"field": "title", "op": "eq", "value": INPUT}}
+    subject = {"type": "template", "value": "{{ run.id }}"}
+    return [
+        step("ask", "http_request", method="POST", url=url, body={"for": INPUT}),
+        step("keep", "create_record", databaseId=str(table), input={"data": data}),
+        step("tell", "send_notification", userIds=[str(engine.actor.user_id)], title="Kept"),
+        step("mail", "send_email", to=[to], subject=subject),
+        step("hook", "send_webhook", url=url, type="kept"),
+        step("find", "query_records", databaseId=str(table), query=named),
+        step("end", "transform", output={"n": {"type": "node", "value": "find.count"}}),
+    ]
+
+
 async def test_a_sequence_hands_on_what_it_found(
     engine: Engine, table: Id, serve: Serve, post_office: PostOffice
 ) -> None:
-    endpoint, title, to = (
-        await serve(reply(200, {"price": 3})),
-        uuid4().hex,
-        f"{uuid4().hex}@a.test",
-    )
-    run = await act(
-        engine,
-        "sequence",
-        {"name": title},
-        steps=[
-            step("ask", "http_request", method="POST", url=endpoint.url, body={"for": INPUT}),
-            step(
-                "keep",
-                "create_record",
-                databaseId=str(table),
-                input={
-                    "data": {
-                        "title": INPUT,
-                        "code": INPUT,
-                        "price": {"type": "node", "value": "ask.body.price"},
-                    }
-                },
-            ),
-            step("tell", "send_notification", userIds=[str(engine.actor.user_id)], title="Kept"),
-            step(
-                "mail", "send_email", to=[to], subject={"type": "template", "value": "{{ run.id }}"}
-            ),
-            step("hook", "send_webhook", url=endpoint.url, type="kept"),
-            step(
-                "find",
-                "query_records",
-                databaseId=str(table),
-                query={"filter": {"field": "title", "op": "eq", "value": INPUT}},
-            ),
-            step("end", "transform", output={"n": {"type": "node", "value": "find.count"}}),
-        ],
-    )
+    endpoint = await serve(reply(200, {"price": 3}))
+    title, to = uuid4().hex, f"{uuid4().hex}@a.test"
+    steps = steps_of_many_kinds(engine, table, endpoint.url, to)
+    run = await act(engine, "sequence", {"name": title}, steps=steps)
     assert (run.status, run.error, run.result) == ("succeeded", None, {"n": 1})
     assert set(states(run).values()) == {"succeeded"}
     assert [one.index for one in run.step_results.values()] == list(range(7))

@@ -14,7 +14,6 @@ from models.automation.automation_runs.calls import Call, accept_call, called_ru
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.run_header import load_header
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import update_automation
 from models.automation.automations.shapes import UpdateAutomation
 from models.automation.run_overviews.queries import overview
@@ -26,7 +25,7 @@ from runtime.outbox import AWAITED
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
 from tests.support.patience import ENOUGH, found_when
-from tests.support.run_rows import error_codes
+from tests.support.run_rows import error_codes, runs_of
 from tests.support.waits import event, held, publish, ways
 
 pytestmark = pytest.mark.takes(seconds=15)
@@ -54,19 +53,10 @@ def calling(automation_id: Id, **config: Any) -> Json:
     )
 
 
-async def rows(engine: Engine, automation_id: Id) -> list[Any]:
-    """The runs of an automation, oldest first."""
-    async with engine.database.transaction() as work:
-        found = await work.rows(
-            select(automation_run)
-            .where(automation_run.c.automation_id == automation_id)
-            .order_by(automation_run.c.created_at, automation_run.c.id)
-        )
-    return list(found)
-
-
 async def one_run(engine: Engine, automation_id: Id) -> Any:
-    return (await found_when(partial(rows, engine, automation_id), bool, "the start of a run"))[0]
+    return (await found_when(partial(runs_of, engine, automation_id), bool, "the start of a run"))[
+        0
+    ]
 
 
 def execution(engine: Engine, run_id: Id) -> Any:
@@ -92,7 +82,7 @@ async def test_a_called_automation_gives_its_output(engine: Engine, kind: str) -
         calling(called.id, input={"a": 1, "b": {"type": "trigger", "value": "b"}}), {"b": 2}
     )
     assert (run.status, ways(run)) == ("succeeded", {"call", "then"}), run.error
-    (child,) = await rows(engine, called.id)
+    (child,) = await runs_of(engine, called.id)
     assert by_node(run)["call"].output == {
         "runId": str(child.id),
         "status": "succeeded",
@@ -170,7 +160,7 @@ async def test_what_cannot_be_called_fails_the_node(
     other = await engine.publish(ADD, **called)
     run = await engine.run(calling(other.id, **config), {"input": {"a": "x"}})
     assert (ways(run), await error_codes(engine, run)) == ({"otherwise"}, {"call": code})
-    assert await rows(engine, other.id) == []
+    assert await runs_of(engine, other.id) == []
 
 
 async def test_an_input_that_is_never_taken_is_not_published(engine: Engine) -> None:
@@ -198,7 +188,7 @@ async def test_calls_in_a_circle_end(engine: Engine, wait: bool) -> None:
     await engine.ended(automation.id, run_id)
     async with asyncio.timeout(ENOUGH):
         while True:
-            found = await rows(engine, automation.id)
+            found = await runs_of(engine, automation.id)
             if all(row.status not in OPEN_RUN for row in found):
                 break
             await asyncio.sleep(0.05)
@@ -353,6 +343,6 @@ async def test_a_simulated_test_calls_nobody(engine: Engine) -> None:
     automation_id = await engine.draft(calling(called.id))
     run = await engine.test(automation_id, simulate=True)
     assert by_node(run)["call"].output == {"simulated": True}
-    assert await rows(engine, called.id) == []
+    assert await runs_of(engine, called.id) == []
     mocked = await engine.test(automation_id, mocks={"call": {"output": {"sum": 9}}})
     assert mocked.output == {"then": {"got": {"sum": 9}}}

@@ -8,8 +8,8 @@ import base64
 import html
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
 from uuid import uuid4
 
@@ -224,6 +224,38 @@ async def repeating(serve: Serve, status: int) -> Endpoint:
     return endpoint
 
 
+class Repeating(NamedTuple):
+    """An automation whose nodes, and an action, send secrets to who repeats them."""
+
+    automation: Json
+    action_id: str
+    good: dict[str, Endpoint]
+    bad: dict[str, Endpoint]
+
+
+async def sending(client: Client, space: Space, serve: Serve, names: Collection[str]) -> Repeating:
+    """Send each secret to a service that refuses it, by node and by step, and to another."""
+    first, *others = names
+    bad = {name: await repeating(serve, 400) for name in names}
+    good = {name: await repeating(serve, 200) for name in names}
+
+    def sends(name: str, endpoints: Mapping[str, Endpoint]) -> Json:
+        value = bind("secret", name)
+        return {"method": "POST", "url": endpoints[name].url, "body": {"k": value}}
+
+    steps = [step(name, "http_request", **sends(name, bad)) for name in (*others, first)]
+    for one in steps[:-1]:
+        one["continueOnError"] = True
+    act = {"label": "Act", "kind": "sequence", "config": {"kind": "sequence", "steps": steps}}
+    action = read(await client.post(f"{space.path}/actions", json=act), 201)
+    nodes = [node(f"bad-{name}", "http_request", **sends(name, bad)) for name in names]
+    nodes += [node(f"good-{name}", "http_request", **sends(name, good)) for name in names]
+    nodes.append({"id": "act", "kind": "action", "actionId": action["id"], "input": {}})
+    drawn = {**graph(*nodes), "onError": "continue"}
+    made = await publish(client, space, trigger="manual", graph=drawn)
+    return Repeating(made, action["id"], good, bad)
+
+
 @pytest.mark.long
 async def test_a_service_that_repeats_a_secret_tells_nobody(
     engine: Engine, client: Client, space: Space, serve: Serve, logged: list[str]
@@ -232,26 +264,7 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
     secrets = quarrelsome(canary)
     for name, secret in secrets.items():
         await keep(engine, space.actor, name, secret)
-    bad = {name: await repeating(serve, 400) for name in secrets}
-    good = {name: await repeating(serve, 200) for name in secrets}
-
-    def sends(name: str, endpoints: Mapping[str, Endpoint]) -> Json:
-        value = bind("secret", name)
-        return {"method": "POST", "url": endpoints[name].url, "body": {"k": value}}
-
-    steps = [step(name, "http_request", **sends(name, bad)) for name in secrets]
-    config: dict[str, Any] = {
-        "kind": "sequence",
-        "steps": [{**one, "continueOnError": True} for one in steps[1:]],
-    }
-    config["steps"].append(steps[0])
-    act = {"label": "Act", "kind": "sequence", "config": config}
-    action = read(await client.post(f"{space.path}/actions", json=act), 201)
-    nodes = [node(f"bad-{name}", "http_request", **sends(name, bad)) for name in secrets]
-    nodes += [node(f"good-{name}", "http_request", **sends(name, good)) for name in secrets]
-    nodes.append({"id": "act", "kind": "action", "actionId": action["id"], "input": {}})
-    drawn = {**graph(*nodes), "onError": "continue"}
-    made = await publish(client, space, trigger="manual", graph=drawn)
+    made, action_id, good, bad = await sending(client, space, serve, secrets)
     run_id = read(await client.post(f"{path_of(made)}/run", json={}))["id"]
 
     async def ended() -> bool:
@@ -270,7 +283,7 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
     await grouped(engine.database)
     told = [
         run,
-        await seen.get(f"{space.path}/actions/{action['id']}/runs"),
+        await seen.get(f"{space.path}/actions/{action_id}/runs"),
         await client.get(f"{space.path}/notifications"),
     ]
     assert "failed" in told[-1].text

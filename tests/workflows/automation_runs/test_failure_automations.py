@@ -11,13 +11,11 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import automation_run
-from models.automation.automations import commands as automations
-from models.automation.automations.shapes import UpdateAutomation
 from models.messages.notifications.tables import notification
-from tests.support.engine import KEYS, Engine, Json, graph, node
+from tests.support.engine import Engine, Json, graph, node
 from tests.support.incidents import grouped
 from tests.support.patience import eventually
+from tests.support.run_rows import runs_of
 
 SEEN: Json = {
     name: {"type": "trigger", "value": name}
@@ -45,24 +43,9 @@ async def handled(engine: Engine, handler_id: UUID, run_id: UUID) -> AutomationR
     return await engine.ended(handler_id, failure_run_id(run_id))
 
 
-async def runs_of(engine: Engine, automation_id: UUID) -> list[Any]:
-    async with engine.database.transaction() as work:
-        return list(
-            await work.rows(
-                select(automation_run).where(automation_run.c.automation_id == automation_id)
-            )
-        )
-
-
 async def notices(engine: Engine, run_id: UUID) -> list[Any]:
     async with engine.database.transaction() as work:
         return list(await work.rows(select(notification).where(notification.c.run_id == run_id)))
-
-
-async def switch_off(engine: Engine, automation_id: UUID) -> None:
-    async with engine.database.transaction() as work:
-        body = UpdateAutomation.model_validate({"enabled": False})
-        await automations.update_automation(work, engine.actor, KEYS, automation_id, body)
 
 
 async def test_a_failed_run_is_handed_to_its_failure_automation(engine: Engine) -> None:
@@ -165,9 +148,7 @@ async def test_a_failed_handler_is_not_handled(engine: Engine) -> None:
 async def test_two_that_handle_each_other_do_not_go_in_circles(engine: Engine) -> None:
     first = await engine.publish(failing(None))
     second = await engine.publish(failing(first.id))
-    async with engine.database.transaction() as work:
-        body = UpdateAutomation.model_validate({"graph": failing(second.id)})
-        await automations.update_automation(work, engine.actor, KEYS, first.id, body)
+    await engine.change(first.id, graph=failing(second.id))
     run = await engine.test(first.id, triggerFailureAutomation=True)
     await handled(engine, second.id, run.id)
     assert len(await runs_of(engine, first.id)) == 1
@@ -187,7 +168,7 @@ async def test_a_cancelled_run_is_not_handled(engine: Engine) -> None:
 async def test_a_handler_that_is_switched_off_is_left_alone(engine: Engine) -> None:
     handler = await engine.publish(handling())
     automation = await engine.publish(failing(handler.id))
-    await switch_off(engine, handler.id)
+    await engine.change(handler.id, enabled=False)
     run_id = await engine.start(automation.id)
     run = await engine.ended(automation.id, run_id)
     assert (run.status, run.metadata.get("failureRunId")) == ("failed", None)
@@ -198,9 +179,7 @@ async def test_a_run_uses_the_handler_it_was_accepted_with(engine: Engine) -> No
     automation = await engine.publish(holding(handler.id))
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
-    async with engine.database.transaction() as work:
-        body = UpdateAutomation.model_validate({"graph": holding(other.id)})
-        await automations.update_automation(work, engine.actor, KEYS, automation.id, body)
+    await engine.change(automation.id, graph=holding(other.id))
     async with engine.database.transaction() as work:
         await execution.abandon(work, run_id, RunStatus.TIMED_OUT, "It took too long.")
     answer = await handled(engine, handler.id, run_id)

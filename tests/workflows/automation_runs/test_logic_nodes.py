@@ -145,6 +145,35 @@ async def test_a_switch_that_cannot_decide_fails(engine: Engine, expression: str
     assert await error_codes(engine, run) == {"pick": "binding_error"}
 
 
+BINDINGS: dict[str, tuple[Any, Any]] = {
+    "plain": ([1, {"deep": True}], [1, {"deep": True}]),
+    "literal": (
+        binding("literal", binding("trigger", "not read")),
+        {"type": "trigger", "value": "not read"},
+    ),
+    "trigger": (binding("trigger", "user.tags[1]"), "b"),
+    "whole": (binding("trigger", "user"), {"name": "Ada", "tags": ["a", "b"]}),
+    "node": (binding("node", "first.list[1].name"), "two"),
+    "run": (binding("run", "source"), "manual"),
+    "template": (
+        binding("template", "{{ trigger.user.name }} has {{ size(nodes.first.list) }}"),
+        "Ada has 2",
+    ),
+    "expression": (
+        [binding("expression", "nodes.first.list.map(e, e.name)")],
+        [["one", "two"]],
+    ),
+    "missing": (binding("trigger", "user.no.such.path"), None),
+    "missing_node_path": (binding("node", "first.nope"), None),
+    "item": (binding("item", "name"), None),
+    "typed": (
+        {"type": "literal", "value": 1, "and": "a third key"},
+        {"type": "literal", "value": 1, "and": "a third key"},
+    ),
+}
+"""A value of each kind, and what becomes of it."""
+
+
 async def test_transform_with_every_binding(engine: Engine) -> None:
     run = await engine.run(
         graph(
@@ -155,26 +184,7 @@ async def test_transform_with_every_binding(engine: Engine) -> None:
                 input={"output": binding("literal", {"overlaid": True})},
                 output={"never": "seen"},
             ),
-            node(
-                "each",
-                "transform",
-                output={
-                    "plain": [1, {"deep": True}],
-                    "literal": binding("literal", binding("trigger", "not read")),
-                    "trigger": binding("trigger", "user.tags[1]"),
-                    "whole": binding("trigger", "user"),
-                    "node": binding("node", "first.list[1].name"),
-                    "run": binding("run", "source"),
-                    "template": binding(
-                        "template", "{{ trigger.user.name }} has {{ size(nodes.first.list) }}"
-                    ),
-                    "expression": [binding("expression", "nodes.first.list.map(e, e.name)")],
-                    "missing": binding("trigger", "user.no.such.path"),
-                    "missing_node_path": binding("node", "first.nope"),
-                    "item": binding("item", "name"),
-                    "typed": {"type": "literal", "value": 1, "and": "a third key"},
-                },
-            ),
+            node("each", "transform", output={name: one for name, (one, _) in BINDINGS.items()}),
             edges=[("first", "all"), ("first", "each")],
         ),
         {"user": {"name": "Ada", "tags": ["a", "b"]}},
@@ -182,20 +192,7 @@ async def test_transform_with_every_binding(engine: Engine) -> None:
     assert run.status == "succeeded", run.error
     assert run.output is not None
     assert run.output["all"] == {"overlaid": True}
-    assert run.output["each"] == {
-        "plain": [1, {"deep": True}],
-        "literal": {"type": "trigger", "value": "not read"},
-        "trigger": "b",
-        "whole": {"name": "Ada", "tags": ["a", "b"]},
-        "node": "two",
-        "run": "manual",
-        "template": "Ada has 2",
-        "expression": [["one", "two"]],
-        "missing": None,
-        "missing_node_path": None,
-        "item": None,
-        "typed": {"type": "literal", "value": 1, "and": "a third key"},
-    }
+    assert run.output["each"] == {name: result for name, (_, result) in BINDINGS.items()}
     assert by_node(run)["each"].input == {"output": run.output["each"]}
 
 

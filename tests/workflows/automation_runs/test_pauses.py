@@ -2,39 +2,26 @@
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
-from sqlalchemy import select
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.reconciler import Reconciler
 from cli.families.automation_runs import AutomationRuns
-from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from models.core.pauses.rules import PauseSubject
 from runtime.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import found_when
 from tests.support.pauses import pause_work, resume_work
+from tests.support.run_rows import runs_of
 from tests.support.schedules import QUICK, handle_of, scheduled
 from tests.support.waits import held
 
 pytestmark = pytest.mark.takes(seconds=15)
 
 AUTOMATION = PauseSubject.AUTOMATION
-
-
-async def rows(engine: Engine, automation_id: Id) -> list[Any]:
-    """The runs of an automation, oldest first."""
-    async with engine.database.transaction() as work:
-        found = await work.rows(
-            select(automation_run)
-            .where(automation_run.c.automation_id == automation_id)
-            .order_by(automation_run.c.created_at, automation_run.c.id)
-        )
-    return list(found)
 
 
 async def is_started(engine: Engine, run_id: Id) -> bool:
@@ -62,7 +49,7 @@ async def test_resting_runs_have_no_execution_and_succeed_after_a_resume(engine:
     assert not any([await is_started(engine, run_id) for run_id in runs])
     swept = await sweep(engine)
     assert swept["automation_runs_restarted"] == 0, "a sweep leaves what rests"
-    assert [row.status for row in await rows(engine, made.id)] == ["queued"] * 4
+    assert [row.status for row in await runs_of(engine, made.id)] == ["queued"] * 4
     await resume_work(engine, AUTOMATION, made.id)
     ends = [await engine.ended(made.id, run_id) for run_id in runs]
     assert [one.status for one in ends] == ["succeeded"] * 4
@@ -78,7 +65,7 @@ async def test_a_called_automation_under_a_pause_holds_up_its_caller(engine: Eng
     await pause_work(engine, AUTOMATION, called.id)
     run_id = await engine.start(caller.id)
     await engine.until(caller.id, run_id, lambda run: run.status == "waiting")
-    (row,) = await found_when(partial(rows, engine, called.id), bool, "the called run")
+    (row,) = await found_when(partial(runs_of, engine, called.id), bool, "the called run")
     shown = await engine.get(called.id, row.id)
     assert (shown.status, shown.metadata["waitingFor"]["kind"]) == ("queued", "paused")
     await sweep(engine)
@@ -95,7 +82,7 @@ async def test_a_cancel_ends_a_called_run_that_rests(engine: Engine) -> None:
     )
     await pause_work(engine, AUTOMATION, called.id)
     run_id = await engine.start(caller.id)
-    (row,) = await found_when(partial(rows, engine, called.id), bool, "the called run")
+    (row,) = await found_when(partial(runs_of, engine, called.id), bool, "the called run")
     await engine.cancel(caller.id, run_id)
     assert (await engine.get(called.id, row.id)).status == "cancelled"
     await resume_work(engine, AUTOMATION, called.id)
@@ -106,7 +93,7 @@ async def test_a_due_time_under_a_pause_has_a_run_that_rests(engine: Engine) -> 
     made = await scheduled(engine)
     await pause_work(engine, AUTOMATION, made.id)
     await handle_of(engine.client, made.id).trigger()
-    (row,) = await found_when(partial(rows, engine, made.id), bool, "the run of the due time")
+    (row,) = await found_when(partial(runs_of, engine, made.id), bool, "the run of the due time")
     assert (await engine.get(made.id, row.id)).metadata["waitingFor"]["kind"] == "paused"
     await resume_work(engine, AUTOMATION, made.id)
     assert (await engine.ended(made.id, row.id)).status == "succeeded"

@@ -1,18 +1,15 @@
 """Running a run again: everything, or what failed and what follows it (decisions D3)."""
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun
-from models.automation.automations import commands as automations
-from models.automation.automations.shapes import UpdateAutomation
 from models.core.base import Id
 from runtime.errors import RunError
 from tests.support.endpoint import Serve, reply
-from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
+from tests.support.engine import Engine, Json, by_node, graph, node
 from tests.support.run_rows import states
 
 
@@ -32,19 +29,6 @@ async def retry_only(
         return await retries.retry(
             work, engine.actor, automation_id, run_id, RetryRun.model_validate(given)
         )
-
-
-async def edit(engine: Engine, automation_id: UUID, shape: Json) -> None:
-    """Change the draft."""
-    async with engine.database.transaction() as work:
-        body = UpdateAutomation.model_validate({"graph": shape})
-        await automations.update_automation(work, engine.actor, KEYS, automation_id, body)
-
-
-async def switch_off(engine: Engine, automation_id: UUID) -> None:
-    async with engine.database.transaction() as work:
-        body = UpdateAutomation.model_validate({"enabled": False})
-        await automations.update_automation(work, engine.actor, KEYS, automation_id, body)
 
 
 def output(node_id: str, **values: Any) -> Json:
@@ -275,8 +259,8 @@ async def test_the_version_of_then_or_of_now(engine: Engine) -> None:
     await engine.ended(automation.id, run_id)
     with pytest.raises(RunError):
         await retry_only(engine, automation.id, run_id, version="draft")
-    await edit(engine, automation.id, stopping("draft"))
-    await switch_off(engine, automation.id)
+    await engine.change(automation.id, graph=stopping("draft"))
+    await engine.change(automation.id, enabled=False)
     errors = {
         version: (await retry(engine, automation.id, run_id, version=version)).error
         for version in ("original", "published", "draft")
@@ -295,7 +279,7 @@ async def test_a_mended_node_ends_the_run_well(engine: Engine) -> None:
     automation = await engine.publish(last("trigger.absent == 1"))
     run_id = await engine.start(automation.id)
     assert (await engine.ended(automation.id, run_id)).status == "failed"
-    await edit(engine, automation.id, last("nodes.before.number == 1"))
+    await engine.change(automation.id, graph=last("nodes.before.number == 1"))
     run = await retry(engine, automation.id, run_id, version="draft")
     assert run.status == "succeeded"
     assert states(run) == {"before": "skipped", "last": "succeeded"}

@@ -18,6 +18,7 @@ from tests.support.spaces import Space
 
 pytestmark = pytest.mark.long
 
+Json = dict[str, Any]
 QUERY = "SELECT code, name, price FROM foreign_shop.goods WHERE price < $1 ORDER BY code"
 
 
@@ -41,37 +42,41 @@ def write(database_url: str, statement: str) -> None:
         connection.execute(statement)
 
 
-async def test_the_rows_of_a_query_become_records(
-    source: Any, client: Client, space: Space, shop: ForeignDatabase, database_url: str
-) -> None:
+@pytest.fixture
+async def config(space: Space, shop: ForeignDatabase, database_url: str) -> Json:
+    """A query of the shop, which has two goods that answer it and one that does not."""
+    connection = {
+        "provider": "postgresql",
+        "label": "Shop",
+        "config": shop.config(),
+        "credentials": {"password": PASSWORD},
+    }
     async with space.database.transaction() as work:
-        connection = await create_connection(
-            work,
-            space.actor,
-            KEYS,
-            CreateConnection.model_validate(
-                {
-                    "provider": "postgresql",
-                    "label": "Shop",
-                    "config": shop.config(),
-                    "credentials": {"password": PASSWORD},
-                }
-            ),
-        )
-    config = {"connectionId": str(connection.id), "query": QUERY, "params": [100]}
+        body = CreateConnection.model_validate(connection)
+        made = await create_connection(work, space.actor, KEYS, body)
     write(
         database_url,
         "INSERT INTO foreign_shop.goods VALUES"
         " ('a', 'Apple', 1.50), ('b', 'Bread', 2), ('z', 'Zebra', 900)",
     )
-    preview = await client.post(
-        f"{space.path}/data-sources/preview", json={"kind": "sql", "config": config}
-    )
-    shown = read(preview)
+    return {"connectionId": str(made.id), "query": QUERY, "params": [100]}
+
+
+async def test_a_query_is_previewed(client: Client, space: Space, config: Json) -> None:
+    path = f"{space.path}/data-sources/preview"
+    shown = read(await client.post(path, json={"kind": "sql", "config": config}))
     assert [row["code"] for row in shown["rows"]] == ["a", "b"]
     kinds = {one["sourcePath"]: one["kind"] for one in shown["columns"]}
     assert kinds == {"code": "text", "name": "text", "price": "number"}
+    two = {"kind": "sql", "config": {**config, "query": "SELECT 1; SELECT 2"}}
+    answer = await client.post(path, json=two)
+    assert refused(answer) == (400, "validation_error")
+    assert "multiple commands" in answer.text
 
+
+async def test_the_rows_of_a_query_become_records(
+    source: Any, space: Space, config: Json, database_url: str
+) -> None:
     goods = await source(kind="sql", config=config)
     first = await goods.refresh()
     assert (first["status"], first["stats"]["rowsInserted"]) == ("succeeded", 2), first
@@ -92,12 +97,6 @@ async def test_the_rows_of_a_query_become_records(
     fourth = await goods.refresh()
     write(database_url, f"ALTER ROLE {READER} PASSWORD '{PASSWORD}'")
     assert (fourth["errorKind"], PASSWORD in fourth["error"]) == ("auth", False)
-    answer = await client.post(
-        f"{space.path}/data-sources/preview",
-        json={"kind": "sql", "config": {**config, "query": "SELECT 1; SELECT 2"}},
-    )
-    assert refused(answer) == (400, "validation_error")
-    assert "multiple commands" in answer.text
     async with space.database.transaction() as work:
         kept = await work.rows(
             select(data_source_run).where(data_source_run.c.workspace_id == space.id)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import select, text, update
@@ -67,6 +68,19 @@ async def sealed(space: Space, change: Json) -> bytes | None:
     return found
 
 
+async def results(space: Space, change: Json) -> tuple[Json, list[Json], UUID]:
+    """The config of the data source, those of the actions, and the job that made them."""
+    async with space.database.transaction() as work:
+        source = await work.scalar(
+            select(data_source.c.config).where(data_source.c.workspace_id == space.id)
+        )
+        actions = await work.rows(select(action.c.config).where(action.c.workspace_id == space.id))
+        job_id = await work.scalar(
+            text("SELECT id FROM job WHERE subject_id = :id"), {"id": change["id"]}
+        )
+    return source, [row.config for row in actions], job_id
+
+
 async def test_they_are_used_and_shown_nowhere(
     client: Client, space: Space, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -94,19 +108,7 @@ async def test_they_are_used_and_shown_nowhere(
     assert CANARY not in answers + await kept(space, change) + caplog.text
     assert await sealed(space, change) is None
 
-    async with space.database.transaction() as work:
-        source = await work.scalar(
-            select(data_source.c.config).where(data_source.c.workspace_id == space.id)
-        )
-        configs = [
-            row.config
-            for row in await work.rows(
-                select(action.c.config).where(action.c.workspace_id == space.id)
-            )
-        ]
-        job_id = await work.scalar(
-            text("SELECT id FROM job WHERE subject_id = :id"), {"id": change["id"]}
-        )
+    source, configs, job_id = await results(space, change)
     assert source["headers"]["Authorization"] == f"Bearer {CANARY}"
     assert sorted(one["auth"]["type"] for one in configs) == ["basic", "bearer"]
     assert CANARY in str(configs)

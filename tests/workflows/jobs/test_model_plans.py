@@ -1,15 +1,13 @@
 """Plans by a model: what it answers is made well-formed, and without an answer rules plan."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from models.core.access.rules import Role, Scope
 from tests.support.client import Client
-from tests.support.endpoint import Endpoint, Serve, reply, serving
+from tests.support.endpoint import Endpoint, Serve, reply
 from tests.support.items import make, read, refused
 from tests.support.models import streamed
 from tests.support.spaces import Space
@@ -20,12 +18,6 @@ Json = dict[str, Any]
 
 DRAFT = "/v1/onboarding/workspace-draft"
 BAKERY = {"description": "A bakery with customers and orders."}
-
-
-@pytest_asyncio.fixture
-async def serve() -> AsyncIterator[Serve]:
-    async with serving() as serve:
-        yield serve
 
 
 async def use(client: Client, space: Space, server: Endpoint, **more: Any) -> Json:

@@ -4,12 +4,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
 from sqlalchemy import select
-from temporalio.client import ScheduleActionStartWorkflow, ScheduleOverlapPolicy
+from temporalio.client import (
+    ScheduleActionStartWorkflow,
+    ScheduleDescription,
+    ScheduleOverlapPolicy,
+)
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
 
@@ -85,72 +90,73 @@ async def change(source: Source, **body: Any) -> Any:
     return read(await source.client.patch(source.path, json=body))
 
 
-@pytest.mark.long
-async def test_temporal_follows_what_becomes_of_a_data_source(
-    engine: Engine, scheduled: Make
-) -> None:
-    made = await scheduled(schedule={"cron": SELDOM, "timezone": "Europe/Berlin"}, label="Prices")
-    found = await until(engine, made, lambda found: found is not None)
-    schedule, action = found.schedule, found.schedule.action
+def look_at(description: ScheduleDescription, source: Source) -> None:
+    """Check what a schedule starts, and how it treats due times that meet or are missed."""
+    schedule, action = description.schedule, description.schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)
-    assert (action.workflow, action.id) == ("ScheduleFire", f"data-source-schedule/{made.id}")
+    assert (action.workflow, action.id) == ("ScheduleFire", f"data-source-schedule/{source.id}")
     assert action.priority.fairness_key
     assert schedule.spec.time_zone_name == "Europe/Berlin"
     assert schedule.policy.overlap is ScheduleOverlapPolicy.SKIP
     assert schedule.policy.catchup_window.total_seconds() == 600
     assert schedule.policy.pause_on_failure is False
     kinds = SearchAttributeKey.for_keyword("RunKind")
-    assert found.typed_search_attributes.get(kinds) == "data-source-schedule"
+    assert description.typed_search_attributes.get(kinds) == "data-source-schedule"
 
-    async def is_now(changed: Any, *, note: str | None, due: str | None) -> None:
-        """Temporal has a schedule with this note, or none, and the API says the same."""
-        assert changed is None or changed.get("nextRunAt") == due, "the answer is true at once"
 
-        def as_noted(found: Any) -> bool:
-            if found is None or note is None:
-                return found is None and note is None
-            paused = not note.endswith("refresh")
-            return (found.schedule.state.note, found.schedule.state.paused) == (note, paused)
+async def is_now(
+    engine: Engine, source: Source, changed: Any, *, note: str | None, due: str | None
+) -> None:
+    """Check that Temporal has a schedule with this note, or none, and that the API says so."""
+    assert changed is None or changed.get("nextRunAt") == due, "the answer is true at once"
 
-        await until(engine, made, as_noted)
-        read_again = await made.client.get(made.path)
-        if read_again.status_code == 200:
-            assert read_again.json()["data"].get("nextRunAt") == due
+    def as_noted(found: Any) -> bool:
+        if found is None or note is None:
+            return found is None and note is None
+        paused = not note.endswith("refresh")
+        return (found.schedule.state.note, found.schedule.state.paused) == (note, paused)
 
-    berlin, item = found.info.next_action_times[0], (await shown(made))["itemId"]
-    midnight = f"{berlin:%Y-%m-%dT%H:%M:%S}.000Z"
-    await is_now(await shown(made), note="Prices · refresh", due=midnight)
+    await until(engine, source, as_noted)
+    read_again = await source.client.get(source.path)
+    if read_again.status_code == 200:
+        assert read_again.json()["data"].get("nextRunAt") == due
+
+
+@pytest.mark.long
+async def test_temporal_follows_what_becomes_of_a_data_source(
+    engine: Engine, scheduled: Make
+) -> None:
+    made = await scheduled(schedule={"cron": SELDOM, "timezone": "Europe/Berlin"}, label="Prices")
+    now = partial(is_now, engine, made)
+    found = await until(engine, made, lambda found: found is not None)
+    look_at(found, made)
+    midnight = f"{found.info.next_action_times[0]:%Y-%m-%dT%H:%M:%S}.000Z"
+    await now(await shown(made), note="Prices · refresh", due=midnight)
     cron = {"cron": SELDOM}
-    await is_now(await change(made, schedule=cron), note="Prices · refresh", due=NEW_YEAR)
-    await is_now(
-        await change(made, enabled=False),
-        note="Prices · refresh. The data source is disabled.",
-        due=None,
-    )
-    await is_now(await change(made, enabled=True), note="Prices · refresh", due=NEW_YEAR)
-    paused = {**cron, "enabled": False}
-    note = "Prices · refresh. The schedule is disabled."
-    await is_now(await change(made, schedule=paused), note=note, due=None)
+    await now(await change(made, schedule=cron), note="Prices · refresh", due=NEW_YEAR)
+    disabled = await change(made, enabled=False)
+    await now(disabled, note="Prices · refresh. The data source is disabled.", due=None)
+    await now(await change(made, enabled=True), note="Prices · refresh", due=NEW_YEAR)
+    paused = await change(made, schedule={**cron, "enabled": False})
+    await now(paused, note="Prices · refresh. The schedule is disabled.", due=None)
     renamed = await change(made, schedule=cron, label="Costs")
-    await is_now(renamed, note="Costs · refresh", due=NEW_YEAR)
-    path = f"/v1/items/{item}"
-    for step, note_, due in (
-        ("archive", "Costs · refresh. The data source is archived.", None),
-        ("restore", "Costs · refresh", NEW_YEAR),
-    ):
-        read(await made.client.post(f"{path}/{step}"))
-        await is_now(None, note=note_, due=due)
-    read(await made.client.patch(path, json={"title": "Fees"}))
-    await is_now(None, note="Fees · refresh", due=NEW_YEAR)
-    read(await made.client.delete(made.path))
-    await is_now(None, note=None, due=None)
+    await now(renamed, note="Costs · refresh", due=NEW_YEAR)
+    path = f"/v1/items/{renamed['itemId']}"
+    read(await made.client.post(f"{path}/archive"))
+    await now(None, note="Costs · refresh. The data source is archived.", due=None)
     read(await made.client.post(f"{path}/restore"))
-    await is_now(None, note="Fees · refresh", due=NEW_YEAR)
-    await is_now(await change(made, schedule=None), note=None, due=None)
-    await is_now(await change(made, schedule=cron), note="Fees · refresh", due=NEW_YEAR)
+    await now(None, note="Costs · refresh", due=NEW_YEAR)
+    read(await made.client.patch(path, json={"title": "Fees"}))
+    await now(None, note="Fees · refresh", due=NEW_YEAR)
+    read(await made.client.delete(made.path))
+    await now(None, note=None, due=None)
+    read(await made.client.post(f"{path}/restore"))
+    await now(None, note="Fees · refresh", due=NEW_YEAR)
+    await now(await change(made, schedule=None), note=None, due=None)
+    await now(await change(made, schedule=cron), note="Fees · refresh", due=NEW_YEAR)
     async with engine.database.transaction() as work:
         await delete_workspace(work, made.space.actor)
-    await is_now(None, note=None, due=None)
+    await now(None, note=None, due=None)
 
 
 @pytest.mark.long

@@ -30,14 +30,13 @@ from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.patience import ENOUGH, eventually
+from tests.support.run_rows import runs_of
 from tests.support.schedules import (
     LONG,
     QUICK,
-    change,
     described,
     handle_of,
     next_run_at,
-    runs_of,
     schedule,
     schedule_id_of,
     scheduled,
@@ -230,7 +229,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 @pytest.mark.long
 async def test_disabled_and_deleted_automations_do_not_fire(engine: Engine) -> None:
     made = await scheduled(engine)
-    await change(engine, made.id, enabled=False)
+    await engine.change(made.id, enabled=False)
     await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
     await trigger(engine, made.id)
     manual = await engine.publish(QUICK)
@@ -353,4 +352,4 @@ async def test_a_backfill_is_there_at_once_and_starts_by_the_relay(engine: Engin
         return all(run.status == "succeeded" for run in runs if run.source == "backfill")
 
     await eventually(ended)
-    await change(engine, made.id, enabled=False)
+    await engine.change(made.id, enabled=False)

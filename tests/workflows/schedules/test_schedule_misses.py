@@ -13,7 +13,8 @@ import pytest_asyncio
 from runtime.database import Database
 from tests.support.engine import Engine, running_engine
 from tests.support.postgres import migrated_database
-from tests.support.schedules import described, runs_of, scheduled, soon, until_runs, until_schedule
+from tests.support.run_rows import runs_of
+from tests.support.schedules import described, scheduled, soon, until_runs, until_schedule
 from tests.support.temporal import dev_server
 
 pytestmark = [pytest.mark.takes(seconds=30), pytest.mark.long]

@@ -38,7 +38,6 @@ from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 from tests.support.schedules import (
     QUICK,
-    change,
     described,
     handle_of,
     next_run_at,
@@ -137,11 +136,11 @@ async def test_a_schedule_that_is_right_is_left_alone(engine: Engine) -> None:
 async def test_disabling_pauses_and_enabling_resumes(engine: Engine) -> None:
     made = await scheduled(engine)
     assert made.next_run_at == NEW_YEAR
-    assert (await change(engine, made.id, enabled=False)).next_run_at is None
+    assert (await engine.change(made.id, enabled=False)).next_run_at is None
     paused = await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
     assert paused is not None
     assert paused.schedule.state.note == "Test · schedule. The automation is disabled."
-    assert (await change(engine, made.id, enabled=True)).next_run_at == NEW_YEAR
+    assert (await engine.change(made.id, enabled=True)).next_run_at == NEW_YEAR
     await until_schedule(engine, made.id, lambda found: not found.schedule.state.paused)
 
 
@@ -156,11 +155,11 @@ async def test_a_disabled_automation_is_published_with_a_paused_schedule(engine:
 async def test_publishing_another_version_changes_the_schedule(engine: Engine) -> None:
     made = await scheduled(engine)
     first = made.published_version_id
-    await change(engine, made.id, triggerConfig=schedule(intervalSeconds=7_200))
+    await engine.change(made.id, triggerConfig=schedule(intervalSeconds=7_200))
     assert (await next_run_at(engine, made.id)) == NEW_YEAR
     await republish(engine, made.id)
     await until_schedule(engine, made.id, lambda found: found.schedule.spec.intervals)
-    await change(engine, made.id, triggerConfig={"kind": "manual"})
+    await engine.change(made.id, triggerConfig={"kind": "manual"})
     await republish(engine, made.id)
     assert await next_run_at(engine, made.id) is None
     await until_schedule(engine, made.id, lambda found: found is None)
@@ -175,7 +174,7 @@ async def test_a_new_label_shows_on_the_fires(engine: Engine) -> None:
     def named(label: bytes) -> Any:
         return lambda found: label in found.schedule.action.static_summary.data
 
-    await change(engine, made.id, label="Nightly " + "ü" * 150)
+    await engine.change(made.id, label="Nightly " + "ü" * 150)
     await until_schedule(engine, made.id, named(b"Nightly"))
     async with engine.database.transaction() as work:
         title = UpdateItem.model_validate({"title": "Weekly"})
@@ -240,7 +239,7 @@ async def test_a_delivery_that_was_overtaken_ends_right(
     monkeypatch.setattr(Schedules, "_write", held)
     overtaken = asyncio.create_task(schedules(engine).synchronize(schedule_id_of(made.id)))
     await reached.wait()
-    await change(engine, made.id, enabled=False)
+    await engine.change(made.id, enabled=False)
     await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
     show_running.set()
     await overtaken
@@ -257,7 +256,7 @@ async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
             asyncio.create_task(schedules(engine).synchronize(schedule_id_of(made.id)))
             for _ in range(3)
         ]
-        await change(engine, made.id, enabled=enabled)
+        await engine.change(made.id, enabled=enabled)
         await asyncio.gather(*early, schedules(engine).synchronize(schedule_id_of(made.id)))
         await delivered(engine, made.id)
         found = await described(engine.client, made.id)

@@ -24,7 +24,7 @@ from runtime.families import Family
 from tests.support.engine import Engine, graph, node, running_engine
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
-from tests.support.schedules import runs_of
+from tests.support.run_rows import runs_of
 from tests.support.temporal import dev_server, time_skipping_server
 from tests.support.timer_stories import change, ended, row, start, waits
 

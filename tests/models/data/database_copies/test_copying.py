@@ -1,6 +1,6 @@
 """Copies step by step: what they hold, that nobody sees them before, that failures leave none."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,6 +24,7 @@ from tests.support.client import Client
 from tests.support.copies import duplicate, fill
 from tests.support.spaces import Space
 
+Json = dict[str, Any]
 FIELDS = [
     {"label": "Code", "kind": "text"},
     {"label": "Price", "kind": "number"},
@@ -67,7 +68,8 @@ def plain(one: Any, *changing: str) -> Any:
     return {key: value for key, value in one.items() if key not in gone}
 
 
-async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) -> None:
+async def source_of_five(client: Client, space: Space) -> Any:
+    """A database with a view, a template and five records, of which one is archived."""
     source = await made(
         client,
         space,
@@ -85,7 +87,13 @@ async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) 
     await client.patch(f"/v1/records/{first['id']}", json={"archived": True})
     gone = await post(client, f"{path}/records", title="Gone")
     await client.delete(f"/v1/records/{gone['id']}")
+    return source
 
+
+async def test_a_copy_has_the_fields_views_and_templates_of_its_source(
+    client: Client, space: Space
+) -> None:
+    source = await source_of_five(client, space)
     copying = await duplicate(space.database, space.actor, UUID(source["id"]))
     assert await copying.finish() == DONE
     copy = await read(client, space, copying.copy_id)
@@ -103,14 +111,20 @@ async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) 
     assert [(one["label"], one["data"], one["isDefault"]) for one in templates] == [
         ("Open", {"state": "open"}, True)
     ]
-    here, there = await records(client, copy["id"]), await records(client, source["id"])
+
+
+async def test_a_copy_has_the_records_of_its_source(client: Client, space: Space) -> None:
+    source = await source_of_five(client, space)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    here, there = await records(client, copying.copy_id), await records(client, source["id"])
     assert len(here) == 5
     assert [plain(one) for one in here] == [plain(one) for one in there]
     assert [(one["createdAt"], one["updatedAt"]) for one in here] == [
         (one["createdAt"], one["updatedAt"]) for one in there
     ]
     assert {one["id"] for one in here}.isdisjoint(one["id"] for one in there)
-    more = await post(client, f"/v1/databases/{copy['id']}/records", title="Next")
+    more = await post(client, f"/v1/databases/{copying.copy_id}/records", title="Next")
     assert more["system"]["number"] == 7
     assert (await copying.row()).status == "succeeded"
 
@@ -126,73 +140,89 @@ async def test_a_copy_without_records_begins_anew(client: Client, space: Space) 
     assert first["system"]["number"] == 1
 
 
-async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
-    client: Client, space: Space
-) -> None:
+@dataclass
+class Trade:
+    """Two related databases: the goods of a buyer, which are parts of one that is on top."""
+
+    goods: str
+    customers: str
+    buyer: str
+    top: str
+    parts: list[str]
+    """In the order in which the buyer has them."""
+
+
+@pytest.fixture
+async def trade(client: Client, space: Space) -> Trade:
     target = await made(client, space, label="Customers", fields=[])
     source = await made(client, space)
     path = f"/v1/databases/{source['id']}"
-    customer = {"label": "Customer", "kind": "relation", "settings": {"databaseId": target["id"]}}
-    parent = {
-        "label": "Parent",
-        "kind": "relation",
-        "settings": {"databaseId": source["id"], "cardinality": "one", "inverseLabel": "Parts"},
-    }
-    near = {
-        "label": "Near",
-        "kind": "relation",
-        "settings": {"databaseId": source["id"], "symmetric": True},
-    }
-    count = {
-        "label": "Count",
-        "kind": "rollup",
-        "settings": {
-            "relationFieldKey": "parts",
-            "targetFieldKey": "title",
-            "aggregate": "count",
-        },
-    }
-    bodies: list[dict[str, Any]] = [customer, parent, near, count]
-    for body in bodies:
-        await post(client, f"{path}/fields", **body)
-    # The older side of this relation is in the other database.
-    goods: dict[str, Any] = {
-        "label": "Goods",
-        "kind": "relation",
-        "settings": {"databaseId": source["id"]},
-    }
-    await post(client, f"/v1/databases/{target['id']}/fields", **goods)
-    back = next(
-        one["key"]
-        for one in (await read(client, space, source["id"]))["fields"]
-        if one["kind"] == "relation" and one["key"] not in {"customer", "parent", "parts", "near"}
-    )
+    back = await relate(client, space, source["id"], target["id"])
     buyer = await post(client, f"/v1/databases/{target['id']}/records", title="Buyer")
     top = await post(client, f"{path}/records", title="Top")
-    for n in range(3):
-        relations = {
-            "customer": [buyer["id"]],
-            "parent": [top["id"]],
-            "near": [top["id"]],
-            back: [buyer["id"]],
-        }
-        await post(client, f"{path}/records", title=f"Part {n}", relations=relations)
-    sources = {one["title"]: one for one in await records(client, source["id"])}
-    order = [sources[f"Part {n}"]["id"] for n in (2, 0, 1)]
+    relations = {
+        "customer": [buyer["id"]],
+        "parent": [top["id"]],
+        "near": [top["id"]],
+        back: [buyer["id"]],
+    }
+    parts = [
+        (await post(client, f"{path}/records", title=f"Part {n}", relations=relations))["id"]
+        for n in range(3)
+    ]
+    order = [parts[n] for n in (2, 0, 1)]
     ordered = {"goods": order, "goods_2": order}
     answer = await client.patch(f"/v1/records/{buyer['id']}", json={"relations": ordered})
     assert answer.status_code == 200, answer.text
     gone = await post(client, f"{path}/records", title="Gone", relations={"parent": [top["id"]]})
     await client.delete(f"/v1/records/{gone['id']}")
     assert await linked(space, gone["id"]) == 1
+    return Trade(source["id"], target["id"], buyer["id"], top["id"], order)
 
+
+async def relate(client: Client, space: Space, source_id: str, target_id: str) -> str:
+    """Relate a database to itself and, from both sides, to another; the key of the other's."""
+
+    def relation(label: str, database_id: str, **settings: Any) -> dict[str, Any]:
+        return {
+            "label": label,
+            "kind": "relation",
+            "settings": {"databaseId": database_id, **settings},
+        }
+
+    counted = {"relationFieldKey": "parts", "targetFieldKey": "title", "aggregate": "count"}
+    bodies: list[dict[str, Any]] = [
+        relation("Customer", target_id),
+        relation("Parent", source_id, cardinality="one", inverseLabel="Parts"),
+        relation("Near", source_id, symmetric=True),
+        {"label": "Count", "kind": "rollup", "settings": counted},
+    ]
+    for body in bodies:
+        await post(client, f"/v1/databases/{source_id}/fields", **body)
+    # The older side of this relation is in the other database.
+    await post(client, f"/v1/databases/{target_id}/fields", **relation("Goods", source_id))
+    fields = (await read(client, space, source_id))["fields"]
+    own = {"customer", "parent", "parts", "near"}
+    (back,) = (one["key"] for one in fields if one["kind"] == "relation" and one["key"] not in own)
+    return str(back)
+
+
+async def copied(client: Client, space: Space, trade: Trade) -> tuple[Json, Json]:
+    """The goods and their copies, by title."""
     copying = await duplicate(
-        space.database, space.actor, UUID(source["id"]), chunks=DatabaseCopies(2)
+        space.database, space.actor, UUID(trade.goods), chunks=DatabaseCopies(2)
     )
     assert await copying.finish() == DONE
+    sources = {one["title"]: one for one in await records(client, trade.goods)}
     copies = {one["title"]: one for one in await records(client, copying.copy_id)}
-    sources = {one["title"]: one for one in await records(client, source["id"])}
     assert copies.keys() == sources.keys()
+    return sources, copies
+
+
+async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
+    client: Client, space: Space, trade: Trade
+) -> None:
+    sources, copies = await copied(client, space, trade)
     mapping = {sources[title]["id"]: copies[title]["id"] for title in copies}
     for title, one in copies.items():
         expected = {
@@ -203,18 +233,24 @@ async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
         assert one["computed"] == sources[title]["computed"]
     assert copies["Top"]["computed"] == {"count": 3}
     assert len(copies["Top"]["relations"]["parts"]) == 3
-    other = await read(client, space, target["id"])
+    other = await read(client, space, trade.customers)
     labels = [one["label"] for one in other["fields"]]
     assert labels.count("Goods copy") == 2
-    seen = (await client.get(f"/v1/records/{buyer['id']}")).json()["data"]["relations"]
-    parts = [mapping[one] for one in order]
+    seen = (await client.get(f"/v1/records/{trade.buyer}")).json()["data"]["relations"]
+    parts = [mapping[one] for one in trade.parts]
     shown = [targets for key, targets in seen.items() if key.startswith("goods_copy")]
     assert shown == [parts, parts], "the order of the other sides is the copy's too"
-    # From now on the copy's relations are its own.
-    first = copies["Part 0"]["id"]
-    await client.patch(f"/v1/records/{first}", json={"relations": {"parent": [], "customer": []}})
-    assert len(await records(client, source["id"])) == 4
-    kept = (await client.get(f"/v1/records/{top['id']}")).json()["data"]
+
+
+async def test_the_relations_of_a_copy_are_its_own(
+    client: Client, space: Space, trade: Trade
+) -> None:
+    _, copies = await copied(client, space, trade)
+    changed: Json = {"relations": {"parent": [], "customer": []}}
+    first = f"/v1/records/{copies['Part 0']['id']}"
+    assert (await client.patch(first, json=changed)).status_code == 200
+    assert len(await records(client, trade.goods)) == 4
+    kept = (await client.get(f"/v1/records/{trade.top}")).json()["data"]
     assert len(kept["relations"]["parts"]) == 3
 
 
