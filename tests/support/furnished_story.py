@@ -1,6 +1,7 @@
 """The history of an import of everything: of a workspace with rows of every kind."""
 
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from unittest.mock import patch
 
@@ -36,10 +37,10 @@ async def everything(engine: Engine) -> str:
     """
     original = importing.end_stage
 
-    async def fail(work: UnitOfWork, held: Held) -> ImportStage:
+    async def fail(work: UnitOfWork, held: Held, filled: Collection[str]) -> ImportStage:
         if held.stage == ImportStage.AUTOMATIONS:
             raise ConflictError("Not today.")
-        return await original(work, held)
+        return await original(work, held, filled)
 
     with patch("activities.legacy_imports.workspaces.importing.end_stage", fail):
         run_id = await begin(engine, await _bundle())
