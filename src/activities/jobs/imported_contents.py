@@ -1,6 +1,7 @@
 """The contents of resources that are imported: pages as blocks, files in the object store."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from runtime.object_store import ObjectStore
 
 AT_ONCE = 8
 """Resources of one import that are asked for side by side."""
+BEGIN_SECONDS = 120.0
+"""The time in which a chunk begins downloads: the last ones end within its five minutes."""
 DOWNLOAD_SECONDS = 120.0
 
 
@@ -41,17 +44,19 @@ class Fetched:
 
 async def fetch_contents(
     connection: OpenConnection, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
-) -> list[Fetched]:
-    """The contents of resources, in their order.
+) -> list[Fetched | None]:
+    """The contents of resources, in their order; None for those that there was no time to ask for.
 
     Raises ProviderProblem for what concerns all of them: a provider that is away, or does not
     accept the credentials.
     """
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate, ends = asyncio.Semaphore(AT_ONCE), time.monotonic() + BEGIN_SECONDS
 
-    async def one(row: ImportedRow) -> Fetched | ProviderProblem:
+    async def one(row: ImportedRow) -> Fetched | ProviderProblem | None:
         """A problem is a value, so that it does not cancel what is asked for beside it."""
         async with gate:
+            if time.monotonic() > ends:
+                return None
             try:
                 return await _fetch(connection, row, store, directory / str(row.id))
             except ProviderProblem as problem:
@@ -60,7 +65,7 @@ async def fetch_contents(
                     return problem
                 return Fetched(problem=problem.message)
 
-    contents: list[Fetched] = []
+    contents: list[Fetched | None] = []
     for found in await asyncio.gather(*(one(row) for row in rows)):
         if isinstance(found, ProviderProblem):
             raise found

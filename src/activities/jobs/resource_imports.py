@@ -162,7 +162,8 @@ class _Import:
         documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
         fetching = fetch_contents(self._connection, documents, store, directory)
         contents = await ask_outside(self._work, self._job, fetching)
-        for (new_files, _), written in groupby(zip(documents, contents, strict=True), _alike):
+        asked = [(row, one) for row, one in zip(documents, contents, strict=True) if one]
+        for (new_files, _), written in groupby(asked, _alike):
             if new_files:
                 await self._new_files([(row, one.content) for row, one in written if one.content])
             else:

@@ -1,11 +1,14 @@
 """Imports: native content from resources, refreshed in place, and never over people's work."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from activities.jobs.imported_contents import Fetched, fetch_contents
+from activities.providers.adapter import Downloaded
+from activities.providers.demo.adapter import DemoAdapter
 from tests.workflows.integrations.conftest import Demo
 
 pytestmark = pytest.mark.takes(seconds=30)
@@ -134,7 +137,7 @@ async def test_files_of_a_folder_that_people_delete_meanwhile_are_left_out(
 ) -> None:
     await demo.becomes(generated=50)
 
-    async def deleting(*asked: Any) -> list[Fetched]:
+    async def deleting(*asked: Any) -> list[Fetched | None]:
         for folder in (await demo.client.get("/v1/items")).json()["data"]["items"]:
             assert (await demo.client.delete(f"/v1/items/{folder['id']}")).is_success
         return await fetch_contents(*asked)
@@ -148,6 +151,32 @@ async def test_files_of_a_folder_that_people_delete_meanwhile_are_left_out(
         assert await work.scalar(files, {"id": demo.space.id}) == 0
     assert result["counts"] == counts(created=1)
     assert len(result["skipped"]) == 50
+
+
+@pytest.mark.long
+async def test_a_chunk_leaves_to_the_next_what_it_has_no_time_for(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks: list[list[bool]] = []
+    download = DemoAdapter.download
+
+    async def slow(*asked: Any) -> Downloaded:
+        await asyncio.sleep(0.2)
+        return await download(*asked)
+
+    async def noted(*asked: Any) -> list[Fetched | None]:
+        contents = await fetch_contents(*asked)
+        chunks.append([one is not None for one in contents])
+        return contents
+
+    monkeypatch.setattr(DemoAdapter, "download", slow)
+    monkeypatch.setattr("activities.jobs.imported_contents.BEGIN_SECONDS", 0.3)
+    monkeypatch.setattr("activities.jobs.resource_imports.fetch_contents", noted)
+    await demo.becomes(generated=30)
+    made = await demo.does("import", "generated")
+    assert made["imported"] == counts(created=31)
+    assert not all(chunks[0]), "the first chunk had no time for all"
+    assert sum(map(sum, chunks)) == 30, "each is asked for once"
 
 
 @pytest.mark.long
