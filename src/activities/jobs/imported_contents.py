@@ -45,7 +45,7 @@ class Fetched:
 async def fetch_contents(
     connection: OpenConnection, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
 ) -> list[Fetched | None]:
-    """The contents of resources, in their order; None for those that there was no time to ask for.
+    """The contents of resources, in their order; None where there was no time to ask.
 
     Raises ProviderProblem for what concerns all of them: a provider that is away, or does not
     accept the credentials.

@@ -77,16 +77,16 @@ async def make_files(
     files: Sequence[tuple[ImportedRow, Content]],
 ) -> None:
     """The files of resources that were not imported before, below a parent that was checked."""
-    made = [(new_id(), row, content) for row, content in files]
-    await _register(work, actor, [(file_id, content) for file_id, _, content in made])
-    titles = [(file_id, row.resource_name) for file_id, row, _ in made]
+    entries = [(new_id(), row, content) for row, content in files]
+    await _register(work, actor, [(file_id, content) for file_id, _, content in entries])
+    titles = [(file_id, row.resource_name) for file_id, row, _ in entries]
     kind = ImportedKind.FILE.item_kind
     items = await create_items_for(work, actor.workspace_id, parent_item_id, kind, titles)
     await settle_all(
         work,
         [
             (row, {"item_id": item_id, **_state(row), **_file_state(file_id, content)})
-            for item_id, (file_id, row, content) in zip(items, made, strict=True)
+            for item_id, (file_id, row, content) in zip(items, entries, strict=True)
         ],
     )
 
