@@ -82,7 +82,7 @@ async def mount_growth(platform: Platform, rounds: Rounds) -> list[Figure]:
 
 async def import_of_files(platform: Platform, rounds: Rounds, scratch: Path) -> list[Figure]:
     """Files a second of a bucket: imported, and downloaded one by one by the S3 library."""
-    figure = Figure(f"import of {FILES} files of a bucket vs botocore", "1/s", at_least=0.3)
+    figure = Figure(f"import of {FILES} files of a bucket vs botocore", "1/s", at_least=0.6)
     async with _bucket() as url:
         config = {"endpoint": url, "bucket": BUCKET, "prefix": "data/"}
         for _ in rounds:

@@ -42,10 +42,11 @@ async def _note(
 ) -> None:
     """Note a failure, or a success; the call itself does not depend on it."""
     try:
-        async with database.transaction() as work:
-            if message is None:
-                await note_success(work, workspace_id, connection_id)
-            else:
+        if message is None:
+            async with database.statement() as single:
+                await note_success(single, workspace_id, connection_id)
+        else:
+            async with database.transaction() as work:
                 await note_failure(work, workspace_id, connection_id, message)
     except (psycopg.Error, DBAPIError, PoolTimeoutError):
         log.warning("the health of a connection could not be noted", exc_info=True)

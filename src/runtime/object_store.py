@@ -55,9 +55,16 @@ class ObjectStore:
             ) as writer:
                 async for chunk in chunks:
                     size += await writer.write(chunk)
-            if self._directory is not None:
-                await asyncio.to_thread(_make_durable, self._directory / key)
+            await self._make_durable(key)
         return size
+
+    async def put_file(self, key: str, path: Path) -> None:
+        """Write an object that has the bytes of a file, without their way through Python."""
+        with _reported(key):
+            await obstore.put_async(
+                self._store, key, path, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE
+            )
+            await self._make_durable(key)
 
     async def get(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """The bytes from `start` up to but not including `end`, piece by piece.
@@ -108,6 +115,10 @@ class ObjectStore:
         with _reported(prefix):
             async for batch in obstore.list(self._store, prefix, chunk_size=_LISTED):
                 yield [entry["path"] for entry in batch if entry["last_modified"] < moment]
+
+    async def _make_durable(self, key: str) -> None:
+        if self._directory is not None:
+            await asyncio.to_thread(_make_durable, self._directory / key)
 
     @cached_property
     def _store(self) -> LocalStore | MemoryStore | S3Store:

@@ -49,6 +49,15 @@ async def test_what_is_written_is_read(store: ObjectStore, size: int) -> None:
     assert await _read(store, "a/b") == content
 
 
+@pytest.mark.parametrize("size", [0, 1, 5 * MIB, 12 * MIB + 7], ids=str)
+async def test_a_file_is_written_as_it_is(store: ObjectStore, tmp_path: Path, size: int) -> None:
+    content, path = os.urandom(size), tmp_path / "source"
+    path.write_bytes(content)
+    await store.put_file("a/b", path)
+    assert await store.size("a/b") == size
+    assert await _read(store, "a/b") == content
+
+
 async def test_ranges_of_an_object_are_read(store: ObjectStore) -> None:
     content = os.urandom(3 * MIB)
     await store.put("a/b", _chunks(content))

@@ -19,8 +19,6 @@ from models.sources.tabular.rules.options import ReadOptions, TableFormat
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 
-_PIECE = 1 << 20
-
 
 def page_key(run: SourceRunRow, page: int) -> str:
     """The object of a fetched page."""
@@ -60,13 +58,6 @@ def content_with(before: str, page: Path, state: Fetched) -> str:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     read_as = f"{before} {digest} {state.charset} {state.format}"
     return hashlib.sha256(read_as.encode()).hexdigest()
-
-
-async def pieces(page: Path) -> AsyncIterator[bytes]:
-    """The content of a page, a MiB at a time."""
-    with page.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield piece
 
 
 @asynccontextmanager

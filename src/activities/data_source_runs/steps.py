@@ -19,7 +19,6 @@ from activities.data_source_runs.inputs import (
     fetched_by,
     input_files,
     page_key,
-    pieces,
     read_options_of,
     scratch,
     wanted_by,
@@ -84,7 +83,7 @@ class DataSourceRunActivities:
         async def keep(path: Path, state: Fetched) -> None:
             nonlocal content
             content = await asyncio.to_thread(content_with, content, path, state)
-            await self._store.put(page_key(run, state.pages - 1), pieces(path))
+            await self._store.put_file(page_key(run, state.pages - 1), path)
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
             counts.update(pages=state.pages, bytes=state.bytes)

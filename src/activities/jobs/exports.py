@@ -1,7 +1,6 @@
 """Jobs that export records: rows are gathered part by part, then written as one file."""
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,11 +19,11 @@ from models.data.record_exports.shapes import ExportFormat
 from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
+from runtime.measured_files import measured
 from runtime.object_store import ObjectStore
 
 PART = 10_000
 """Rows of one part, and so of one chunk."""
-_PIECE = 1 << 20
 
 
 class StoreAwayError(Exception):
@@ -89,8 +88,8 @@ class Exports(Chunks):
                 write_spreadsheet, file_format, job.input["labels"], source, target
             )
             await keep_open(work, writing)
-            digest = await asyncio.to_thread(_digest, target)
-            size = await keep_open(work, self._store.put(_file_key(job), _pieces(target)))
+            size, digest = await asyncio.to_thread(measured, target)
+            await keep_open(work, self._store.put_file(_file_key(job), target))
             return await record_export(work, job, _file_key(job), size, digest)
 
     async def _fetch(self, job: JobRow, parts: int, target: Path) -> None:
@@ -122,14 +121,3 @@ def _part_key(job: JobRow, part: int) -> str:
 
 def _file_key(job: JobRow) -> str:
     return f"files/{job.workspace_id}/{job.id}"
-
-
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    with await asyncio.to_thread(path.open, "rb") as file:
-        while piece := await asyncio.to_thread(file.read, _PIECE):
-            yield piece
-
-
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()

@@ -1,8 +1,8 @@
 """The contents of resources that are imported: pages as blocks, files in the object store."""
 
 import asyncio
-import hashlib
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,14 @@ from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.rules import HTML_TYPES, MARKDOWN_TYPES, PAGE_TYPES, essence
+from runtime.measured_files import measured
 from runtime.object_store import ObjectStore
 
 AT_ONCE = 8
 """Resources of one import that are asked for side by side."""
+BEGIN_SECONDS = 120.0
+"""The time in which a chunk begins downloads: the last ones end within its five minutes."""
 DOWNLOAD_SECONDS = 120.0
-_PIECE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,19 @@ class Fetched:
 
 async def fetch_contents(
     connection: OpenConnection, rows: Sequence[ImportedRow], store: ObjectStore, directory: Path
-) -> list[Fetched]:
-    """The contents of resources, in their order.
+) -> list[Fetched | None]:
+    """The contents of resources, in their order; None where there was no time to ask.
 
     Raises ProviderProblem for what concerns all of them: a provider that is away, or does not
     accept the credentials.
     """
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate, ends = asyncio.Semaphore(AT_ONCE), time.monotonic() + BEGIN_SECONDS
 
-    async def one(row: ImportedRow) -> Fetched | ProviderProblem:
+    async def one(row: ImportedRow) -> Fetched | ProviderProblem | None:
         """A problem is a value, so that it does not cancel what is asked for beside it."""
         async with gate:
+            if time.monotonic() > ends:
+                return None
             try:
                 return await _fetch(connection, row, store, directory / str(row.id))
             except ProviderProblem as problem:
@@ -61,7 +65,7 @@ async def fetch_contents(
                     return problem
                 return Fetched(problem=problem.message)
 
-    contents: list[Fetched] = []
+    contents: list[Fetched | None] = []
     for found in await asyncio.gather(*(one(row) for row in rows)):
         if isinstance(found, ProviderProblem):
             raise found
@@ -85,14 +89,13 @@ async def _fetch(
     got = await in_time(
         connection.adapter.download(connection.access, resource, path, {}), DOWNLOAD_SECONDS
     )
-    size = await asyncio.to_thread(lambda: path.stat().st_size)
+    size, digest = await asyncio.to_thread(measured, path)
     if size > MAX_DOWNLOAD_BYTES:
         raise ProviderProblem(ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB.")
-    digest = await asyncio.to_thread(_digest, path)
     if row.kind == ImportedKind.PAGE:
         return await _page(got, path, size, digest)
     key = new_object_key(row.workspace_id)
-    await store.put(key, _pieces(path))
+    await store.put_file(key, path)
     content = Content(
         name=file_name(row.resource_name),
         mime_type=media_type(got.mime_type),
@@ -127,14 +130,3 @@ def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
     except documents.UnreadableDocumentError as error:
         return Fetched(problem=str(error))
     return Fetched(blocks=blocks, digest=digest.hex())
-
-
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
-
-
-async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    with await asyncio.to_thread(path.open, "rb") as file:
-        while piece := await asyncio.to_thread(file.read, _PIECE):
-            yield piece

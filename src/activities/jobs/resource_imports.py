@@ -2,17 +2,21 @@
 
 import asyncio
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from typing_extensions import override
 
 from activities.data_source_runs.inputs import scratch
+from activities.jobs.import_progress import ImportProgress
 from activities.jobs.imported_contents import Fetched, fetch_contents
+from activities.jobs.imported_folders import list_folder
 from activities.jobs.provider_attempts import ask_provider, try_later_or_refuse
 from activities.jobs.transactions import Chunks, ask_outside
-from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
-from activities.providers.calls import OpenConnection, Providers, in_time
+from activities.providers.adapter import ProviderProblem
+from activities.providers.calls import OpenConnection, Providers
+from models.content.files.rules import Content
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -26,7 +30,7 @@ from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.outcomes import Outcome, PartCounts
 from models.sources.resource_imports.pages import make_page
 from models.sources.resource_imports.rows import ImportedRow
-from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, imported_kind
+from models.sources.resource_imports.rules import MAX_ENTRIES, imported_kind
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
 from runtime.fault_injection import FaultPoint, inject_fault
@@ -34,10 +38,8 @@ from runtime.object_store import ObjectStore
 
 BATCH = 40
 """Resources of one chunk."""
-CHUNK_PAGES = 20
 RUN_SECONDS = 8.0
 """Seconds for which a chunk waits for the runs that bring in tables."""
-_NOT = "A resource of the kind {} cannot be imported."
 
 
 class ResourceImports(Chunks):
@@ -70,9 +72,9 @@ class ResourceImports(Chunks):
     async def _go_on(
         self, work: Transaction, job: JobRow, actor: Actor, connection: OpenConnection
     ) -> JsonObject | None:
-        run = _Import(work, job, actor, connection)
         if job.progress["folder"] is not None:
-            return await run.list_folder()
+            return await list_folder(work, job, connection)
+        run = _Import(work, job, actor, connection)
         pending = await rows.pending_rows(work, Id(job.progress["rootId"]), BATCH)
         if not pending:
             return None
@@ -111,6 +113,13 @@ def _check_kind(job: JobRow, kind: ImportedKind) -> None:
         raise UnsupportedError(f"The credential may not write what this becomes: a {kind.value}.")
 
 
+def _alike(written: tuple[ImportedRow, Fetched]) -> tuple[bool, Id | None]:
+    """True and the folder of a new file, False and the row of any other content."""
+    row, fetched = written
+    is_new_file = row.item_id is None and fetched.content is not None
+    return is_new_file, row.parent_id if is_new_file else row.id
+
+
 class _Import:
     """One chunk of an import."""
 
@@ -121,57 +130,17 @@ class _Import:
         self._job = job
         self._actor = actor
         self._connection = connection
-        self._progress: JsonObject = {
-            **job.progress,
-            "counts": dict(job.progress["counts"]),
-            "skipped": list(job.progress["skipped"]),
-        }
+        self._progress = ImportProgress(job.progress)
         self._parents: dict[Id | None, Id | None] = {}
         """The items that the transaction has found below which rows have theirs."""
 
     async def begin_folder(self, row: ImportedRow) -> JsonObject:
         """Make the folder; what is in it is listed next, unless people deleted it."""
         outcome = await native.make_folder(self._work, self._actor, row, await self._parent_of(row))
-        self._count(outcome)
+        self._progress.count(outcome)
         if outcome is not Outcome.KEPT:
-            self._progress["folder"] = str(row.id)
-        return self._progress
-
-    async def list_folder(self) -> JsonObject:
-        """List some pages of a folder; its content is pending then."""
-        row = await rows.find_row(self._work, self._job.workspace_id, Id(self._progress["folder"]))
-        assert row is not None, "a folder that is listed has its row"
-        try:
-            resources, cursor = await ask_outside(
-                self._work, self._job, self._pages(row.external_id)
-            )
-        except ProviderProblem as problem:
-            if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
-                raise
-            self._skip(row.resource_name, problem.message)
-            return {**self._progress, "folder": None, "cursor": None}
-        room = MAX_ENTRIES - await rows.count_rows(self._work, row.root_id)
-        _, left_out = await rows.record_listed(self._work, row, self._job.id, resources, room)
-        for one in left_out:
-            self._skip(one.name, _NOT.format(one.surface_kind))
-        if len(resources) > room:
-            self._skip(row.resource_name, f"An import holds at most {MAX_ENTRIES:,} resources.")
-            cursor = None
-        following = self._progress["folder"] if cursor else None
-        return {**self._progress, "folder": following, "cursor": cursor}
-
-    async def _pages(self, folder: str) -> tuple[list[ProviderResource], str | None]:
-        resources, cursor = list[ProviderResource](), self._progress["cursor"]
-        adapter = self._connection.adapter
-        for _ in range(CHUNK_PAGES):
-            listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
-            asked_for = adapter.browse(self._connection.access, listing)
-            for page in (await in_time(asked_for, adapter.listing_seconds)).pages():
-                resources += page.resources[:MAX_LISTED]
-                cursor = page.cursor
-            if cursor is None or len(resources) >= CHUNK_PAGES * MAX_LISTED:
-                break
-        return resources, cursor
+            self._progress.facts["folder"] = str(row.id)
+        return self._progress.facts
 
     async def contents(
         self, batch: list[ImportedRow], store: ObjectStore, directory: Path
@@ -182,25 +151,41 @@ class _Import:
             if row.kind not in self._job.input["kinds"]:
                 await self._drop(row, f"The credential may not write a {row.kind}.")
             elif (known := await native.as_it_was(self._work, self._actor, row)) is not None:
-                self._count(known)
+                self._progress.count(known)
                 await self._sheets(row)
             else:
                 pending.append(row)
         if len(pending) < len(batch):
             # The rest is asked for by a chunk that has written nothing.
-            return self._progress
+            return self._progress.facts
         tables = [row for row in pending if row.kind == ImportedKind.DATABASE]
         documents = [row for row in pending if row.kind != ImportedKind.DATABASE]
         fetching = fetch_contents(self._connection, documents, store, directory)
         contents = await ask_outside(self._work, self._job, fetching)
-        for row, fetched in zip(documents, contents, strict=True):
-            await self._content(row, fetched)
+        asked = [(row, one) for row, one in zip(documents, contents, strict=True) if one]
+        for (new_files, _), written in groupby(asked, _alike):
+            if new_files:
+                await self._new_files([(row, one.content) for row, one in written if one.content])
+            else:
+                for row, fetched in written:
+                    await self._content(row, fetched)
         for row in tables:
             await self._table(row)
         if tables and not documents:
             await self._await_runs(tables)
         inject_fault(FaultPoint.AFTER_CONTENTS_BEFORE_COMMIT, self._job.id)
-        return self._progress
+        return self._progress.facts
+
+    async def _new_files(self, files: Sequence[tuple[ImportedRow, Content]]) -> None:
+        """Make the files of one folder, by the same statements for all of them."""
+        try:
+            parent = await self._parent_of(files[0][0])
+        except PlatformError as error:
+            for row, _ in files:
+                await self._drop(row, error.message, error)
+        else:
+            await native.make_files(self._work, self._actor, parent, files)
+            self._progress.count(Outcome.CREATED, times=len(files))
 
     async def _content(self, row: ImportedRow, fetched: Fetched) -> None:
         if fetched.problem is not None:
@@ -216,12 +201,12 @@ class _Import:
                     )
                 else:
                     assert fetched.content is not None, "what is no page is a file"
-                    outcome = await native.make_file(work, actor, row, parent, fetched.content)
+                    outcome = await native.refresh_file(work, actor, row, fetched.content)
                     parts = None
         except PlatformError as error:
             await self._drop(row, error.message, error)
         else:
-            self._count(outcome, "blocks", parts)
+            self._progress.count(outcome, "blocks", parts)
 
     async def _table(self, row: ImportedRow) -> None:
         try:
@@ -238,7 +223,7 @@ class _Import:
             await self._drop(row, error.message, error)
         else:
             if result is not None:
-                self._count(result[0], "rows", result[1])
+                self._progress.count(result[0], "rows", result[1])
                 await self._sheets(row)
 
     async def _sheets(self, row: ImportedRow) -> None:
@@ -285,16 +270,4 @@ class _Import:
         if row.id == row.root_id:
             raise error or UnsupportedError(reason)
         await rows.settle(self._work, row)
-        self._skip(row.resource_name, reason)
-
-    def _skip(self, name: str, reason: str) -> None:
-        if len(self._progress["skipped"]) < MAX_SKIPPED:
-            self._progress["skipped"].append({"name": name, "reason": reason})
-
-    def _count(self, outcome: Outcome, kind: str = "", parts: PartCounts | None = None) -> None:
-        self._progress["counts"][outcome.value] += 1
-        if parts is not None:
-            before = self._progress.get(kind, {})
-            self._progress[kind] = {
-                name: before.get(name, 0) + count for name, count in asdict(parts).items()
-            }
+        self._progress.skip(row.resource_name, reason)

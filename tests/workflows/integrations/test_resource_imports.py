@@ -1,9 +1,14 @@
 """Imports: native content from resources, refreshed in place, and never over people's work."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from activities.jobs.imported_contents import Fetched, fetch_contents
+from activities.providers.adapter import Downloaded
+from activities.providers.demo.adapter import DemoAdapter
 from tests.workflows.integrations.conftest import Demo
 
 pytestmark = pytest.mark.takes(seconds=30)
@@ -102,6 +107,76 @@ async def test_many_files_are_imported_each_once(demo: Demo) -> None:
     await demo.becomes(generated=130, edition=2)
     again = await demo.does("import", "generated")
     assert again["imported"] == counts(updated=130, unchanged=1)
+
+
+@pytest.mark.long
+async def test_each_file_has_its_own_content_in_the_order_of_the_listing(demo: Demo) -> None:
+    numbers = range(1, 51)
+    await demo.becomes(generated=50)
+    made = await demo.does("import", "generated")
+    path = f"/v1/items?parentId={made['item']['id']}&limit=100"
+    items = (await demo.client.get(path)).json()["data"]["items"]
+    assert [one["title"] for one in items] == [f"File {number:06}.txt" for number in numbers]
+    assert len({one["order"] for one in items}) == len(items)
+    for number, placed in zip(numbers, items, strict=True):
+        stored = (await demo.client.get(f"{demo.space.path}/files/{placed['targetId']}")).json()[
+            "data"
+        ]
+        assert stored["name"] == placed["title"]
+        content = (await demo.client.get(stored["downloadUrl"])).text
+        assert content == f"File {number:06}, edition 1\n"
+    events = (await demo.client.get(f"{demo.space.path}/events?limit=200")).json()["data"]["events"]
+    told = [one["data"]["itemId"] for one in events if one["type"] == "item.created"]
+    assert {one["id"] for one in items} <= set(told)
+    assert len(told) == len(set(told))
+
+
+@pytest.mark.long
+async def test_files_of_a_folder_that_people_delete_meanwhile_are_left_out(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await demo.becomes(generated=50)
+
+    async def deleting(*asked: Any) -> list[Fetched | None]:
+        for folder in (await demo.client.get("/v1/items")).json()["data"]["items"]:
+            assert (await demo.client.delete(f"/v1/items/{folder['id']}")).is_success
+        return await fetch_contents(*asked)
+
+    monkeypatch.setattr("activities.jobs.resource_imports.fetch_contents", deleting)
+    await demo.call("import", "generated")
+    async with demo.space.database.reading() as work:
+        ended = text("SELECT result FROM job WHERE workspace_id = :id AND family = :family")
+        result = await work.scalar(ended, {"id": demo.space.id, "family": "resource-import"})
+        files = text("SELECT count(*) FROM file WHERE workspace_id = :id")
+        assert await work.scalar(files, {"id": demo.space.id}) == 0
+    assert result["counts"] == counts(created=1)
+    assert len(result["skipped"]) == 50
+
+
+@pytest.mark.long
+async def test_a_chunk_leaves_to_the_next_what_it_has_no_time_for(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks: list[list[bool]] = []
+    download = DemoAdapter.download
+
+    async def slow(*asked: Any) -> Downloaded:
+        await asyncio.sleep(0.2)
+        return await download(*asked)
+
+    async def noted(*asked: Any) -> list[Fetched | None]:
+        contents = await fetch_contents(*asked)
+        chunks.append([one is not None for one in contents])
+        return contents
+
+    monkeypatch.setattr(DemoAdapter, "download", slow)
+    monkeypatch.setattr("activities.jobs.imported_contents.BEGIN_SECONDS", 0.3)
+    monkeypatch.setattr("activities.jobs.resource_imports.fetch_contents", noted)
+    await demo.becomes(generated=30)
+    made = await demo.does("import", "generated")
+    assert made["imported"] == counts(created=31)
+    assert not all(chunks[0]), "the first chunk had no time for all"
+    assert sum(map(sum, chunks)) == 30, "each is asked for once"
 
 
 @pytest.mark.long

@@ -72,7 +72,8 @@ async def register_file(
     user_id: Id,
 ) -> StoredFile:
     """Record a file whose object is whole; `content.name` is one that `file_name` gave."""
-    row = await _insert(work, content, file_id, workspace_id, user_id, private=False)
+    values = _values(work, content, file_id, workspace_id, user_id, private=False)
+    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=FileRow)
     return as_stored_file(row, keys, work.now)
 
 
@@ -80,13 +81,26 @@ async def register_private_file(
     work: UnitOfWork, content: Content, *, file_id: Id, workspace_id: Id, user_id: Id
 ) -> None:
     """Record a file that only this user and the managers of the workspace see."""
-    await _insert(work, content, file_id, workspace_id, user_id, private=True)
+    await register_private_files(
+        work, [(file_id, content)], workspace_id=workspace_id, user_id=user_id
+    )
 
 
-async def _insert(
+async def register_private_files(
+    work: UnitOfWork, files: Sequence[tuple[Id, Content]], *, workspace_id: Id, user_id: Id
+) -> None:
+    """Record many files as `register_private_file` does one."""
+    rows = [
+        _values(work, content, id_, workspace_id, user_id, private=True) for id_, content in files
+    ]
+    if rows:
+        await work.execute(insert(file), rows)
+
+
+def _values(
     work: UnitOfWork, content: Content, file_id: Id, workspace_id: Id, user_id: Id, *, private: bool
-) -> FileRow:
-    values = {
+) -> dict[str, object]:
+    return {
         "id": file_id,
         "workspace_id": workspace_id,
         "private": private,
@@ -98,8 +112,6 @@ async def _insert(
         "created_by_user_id": user_id,
         "created_at": work.now,
     }
-    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=FileRow)
-    return row
 
 
 async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:

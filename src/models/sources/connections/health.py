@@ -6,7 +6,7 @@ A connection that works has no row, so a call that succeeds writes nothing.
 from datetime import datetime
 from typing import Protocol
 
-from sqlalchemy import delete, literal, select
+from sqlalchemy import bindparam, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
@@ -14,9 +14,17 @@ from models.core.base import Id
 from models.sources.connections.queries import seen_by
 from models.sources.connections.tables import connection, failing_connection
 from runtime.database import UnitOfWork
+from runtime.prepared_statement import PreparedStatement
+from runtime.work import Work
 
 _MOST_SHOWN = 500
 _failing = failing_connection.c
+_WORKS = PreparedStatement(
+    delete(failing_connection).where(
+        _failing.workspace_id == bindparam("workspace_id"),
+        _failing.connection_id == bindparam("connection_id"),
+    )
+)
 
 
 class Failing(Protocol):
@@ -28,10 +36,9 @@ class Failing(Protocol):
     message: str
 
 
-async def note_success(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> None:
+async def note_success(work: Work, workspace_id: Id, connection_id: Id) -> None:
     """Note that a call through a connection succeeded."""
-    this = (_failing.workspace_id == workspace_id, _failing.connection_id == connection_id)
-    await work.execute(delete(failing_connection).where(*this))
+    await _WORKS.execute(work, {"workspace_id": workspace_id, "connection_id": connection_id})
 
 
 async def note_failure(work: UnitOfWork, workspace_id: Id, connection_id: Id, message: str) -> None:

@@ -1,6 +1,8 @@
 """Native items that an import makes of resources, and refreshes unless people changed them."""
 
-from models.content.files.commands import discard_file, register_private_file
+from collections.abc import Sequence
+
+from models.content.files.commands import discard_file, register_private_files
 from models.content.files.rules import Content
 from models.content.items.commands import change_item, rename_item
 from models.content.items.many import create_items_for
@@ -10,7 +12,7 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.outcomes import Outcome
-from models.sources.resource_imports.rows import ImportedRow, settle
+from models.sources.resource_imports.rows import ImportedRow, settle, settle_all
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
@@ -33,9 +35,14 @@ async def keep_name(work: UnitOfWork, actor: Actor, row: ImportedRow, placed: It
 async def note(work: UnitOfWork, row: ImportedRow, outcome: Outcome, **values: object) -> Outcome:
     """A row is done with; what is unchanged or kept has nothing else to remember."""
     if outcome is not Outcome.KEPT:
-        values |= {"revision": row.offered_revision, "item_title": row.resource_name}
+        values |= _state(row)
     await settle(work, row, **values)
     return outcome
+
+
+def _state(row: ImportedRow) -> dict[str, object]:
+    """The state in which an import leaves an item."""
+    return {"revision": row.offered_revision, "item_title": row.resource_name}
 
 
 async def new_item(
@@ -63,42 +70,52 @@ async def make_folder(
     return await _renamed(work, actor, row)
 
 
-async def make_file(
+async def make_files(
     work: UnitOfWork,
     actor: Actor,
-    row: ImportedRow,
     parent_item_id: Id | None,
-    content: Content,
+    files: Sequence[tuple[ImportedRow, Content]],
+) -> None:
+    """The files of resources that were not imported before, below a parent that was checked."""
+    entries = [(new_id(), row, content) for row, content in files]
+    await _register(work, actor, [(file_id, content) for file_id, _, content in entries])
+    titles = [(file_id, row.resource_name) for file_id, row, _ in entries]
+    kind = ImportedKind.FILE.item_kind
+    items = await create_items_for(work, actor.workspace_id, parent_item_id, kind, titles)
+    await settle_all(
+        work,
+        [
+            (row, {"item_id": item_id, **_state(row), **_file_state(file_id, content)})
+            for item_id, (file_id, row, content) in zip(items, entries, strict=True)
+        ],
+    )
+
+
+async def refresh_file(
+    work: UnitOfWork, actor: Actor, row: ImportedRow, content: Content
 ) -> Outcome:
-    """The file of a resource, whose bytes are in the object store."""
-    digest, file_id = content.sha256.hex(), new_id()
-    if row.item_id is None:
-        await _register(work, actor, file_id, content)
-        item_id = await new_item(work, actor, row, parent_item_id, file_id)
-        return await note(
-            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state=str(file_id)
-        )
-    placed, same = await refreshed(work, actor, row, digest)
+    """The file of a resource that was imported before; `content` is in the object store."""
+    placed, same = await refreshed(work, actor, row, content.sha256.hex())
     if placed is None or same is not None:
         return same or Outcome.KEPT
     if str(placed.target_id) != row.local_state:
         return await note(work, row, Outcome.KEPT)
-    await _register(work, actor, file_id, content)
+    file_id = new_id()
+    await _register(work, actor, [(file_id, content)])
     await change_item(work, actor, placed.id, {"target_id": file_id})
     await discard_file(work, actor, target_of(placed))
     await keep_name(work, actor, row, placed)
-    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(file_id))
+    return await note(work, row, Outcome.UPDATED, **_file_state(file_id, content))
 
 
-async def _register(work: UnitOfWork, actor: Actor, file_id: Id, content: Content) -> None:
-    # An item places it in this transaction: until then it is nobody's to see.
-    await register_private_file(
-        work,
-        content,
-        file_id=file_id,
-        workspace_id=actor.workspace_id,
-        user_id=actor.user_id,
-    )
+async def _register(work: UnitOfWork, actor: Actor, files: Sequence[tuple[Id, Content]]) -> None:
+    # An item places each in this transaction: until then it is nobody's to see.
+    whose = {"workspace_id": actor.workspace_id, "user_id": actor.user_id}
+    await register_private_files(work, files, **whose)
+
+
+def _file_state(file_id: Id, content: Content) -> dict[str, object]:
+    return {"digest": content.sha256.hex(), "local_state": str(file_id)}
 
 
 async def refreshed(

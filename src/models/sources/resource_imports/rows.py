@@ -1,6 +1,6 @@
 """The rows of an import: what is still to be imported, and what was."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -86,11 +86,7 @@ async def renew_root(work: UnitOfWork, root_id: Id, job_id: Id, resource: Provid
         .where(imported_resource.c.root_id == root_id, imported_resource.c.pending)
         .values(pending=False, run_id=None)
     )
-    await work.execute(
-        update(imported_resource)
-        .where(imported_resource.c.id == root_id)
-        .values(_seen(work, job_id, resource))
-    )
+    await _write(work, [(root_id, _seen(work, job_id, resource))])
 
 
 async def record_listed(
@@ -139,17 +135,8 @@ async def record_listed(
 async def _renew(
     work: UnitOfWork, job_id: Id, known: Sequence[tuple[ImportedRow, ProviderResource]]
 ) -> None:
-    values = [
-        {"this": row.id, **_seen(work, job_id, one)} for row, one in known if row.seen_by != job_id
-    ]
-    if values:
-        names = [name for name in values[0] if name != "this"]
-        await work.execute(
-            update(imported_resource)
-            .where(imported_resource.c.id == bindparam("this"))
-            .values({name: bindparam(name) for name in names}),
-            values,
-        )
+    changes = [(row.id, _seen(work, job_id, one)) for row, one in known if row.seen_by != job_id]
+    await _write(work, changes)
 
 
 async def record_sheets(work: UnitOfWork, book: ImportedRow, names: Sequence[str] = ()) -> None:
@@ -220,13 +207,31 @@ async def count_rows(work: UnitOfWork, root_id: Id) -> int:
 
 async def settle(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
     """A resource is imported, or is not going to be."""
-    await change(work, row, pending=False, run_id=None, **values)
+    await settle_all(work, [(row, values)])
+
+
+async def settle_all(
+    work: UnitOfWork, settled: Sequence[tuple[ImportedRow, Mapping[str, object]]]
+) -> None:
+    """Resources are imported, or are not going to be; the same values are written of each."""
+    await _write(
+        work, [(row.id, {**values, "pending": False, "run_id": None}) for row, values in settled]
+    )
 
 
 async def change(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
     """Write values of a row."""
-    await work.execute(
-        update(imported_resource)
-        .where(imported_resource.c.id == row.id)
-        .values(**values, updated_at=work.now)
-    )
+    await _write(work, [(row.id, values)])
+
+
+async def _write(work: UnitOfWork, changes: Sequence[tuple[Id, Mapping[str, object]]]) -> None:
+    """Write the same columns of several rows."""
+    values = [{"this": row_id, **new, "updated_at": work.now} for row_id, new in changes]
+    if values:
+        names = [name for name in values[0] if name != "this"]
+        await work.execute(
+            update(imported_resource)
+            .where(imported_resource.c.id == bindparam("this"))
+            .values({name: bindparam(name) for name in names}),
+            values,
+        )
