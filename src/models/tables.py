@@ -1,21 +1,19 @@
 """Every table of the platform, imported once, so that the metadata is whole.
 
-A new noun with tables adds its line here, and one for the `lifecycle` of durable work.
+A new noun with tables adds its line here: its `tables`, or the `lifecycle` of durable work above
+them.
 """
 
 # ruff: noqa: F401  # importing a table is what registers it
 
 import models.automation.action_runs.lifecycle
-import models.automation.action_runs.tables
 import models.automation.actions.tables
 import models.automation.alert_rules.tables
 import models.automation.automation_runs.lifecycle
-import models.automation.automation_runs.tables
 import models.automation.automations.tables
 import models.automation.circuit_breakers.tables
 import models.automation.incidents.tables
 import models.automation.run_operations.lifecycle
-import models.automation.run_operations.tables
 import models.automation.run_statistics.tables
 import models.automation.saved_run_filters.tables
 import models.automation.secrets.tables
@@ -36,13 +34,10 @@ import models.data.record_comments.tables
 import models.data.record_templates.tables
 import models.data.records.tables
 import models.data.time_entries.lifecycle
-import models.data.time_entries.tables
 import models.data.views.tables
 import models.messages.deliveries.lifecycle
-import models.messages.deliveries.tables
 import models.messages.events.tables
 import models.messages.jobs.lifecycle
-import models.messages.jobs.tables
 import models.messages.notification_preferences.tables
 import models.messages.notifications.tables
 import models.messages.presence.tables
@@ -65,7 +60,6 @@ import models.people.workspaces.tables
 import models.sources.authorizations.tables
 import models.sources.connections.tables
 import models.sources.data_source_runs.lifecycle
-import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.mounts.tables
 import models.sources.outbound_limits.tables
@@ -73,9 +67,7 @@ import models.sources.provider_calls.tables
 import models.sources.resource_imports.tables
 import models.workspace.bundles.tables
 import models.workspace.changes.lifecycle
-import models.workspace.changes.tables
 import models.workspace.legacy_imports.lifecycle
-import models.workspace.legacy_imports.tables
 import models.workspace.model_settings.tables
 import models.workspace.share_links.tables
 import models.workspace.system.tables

@@ -9,12 +9,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from alembic import command
+from alembic.autogenerate.api import AutogenContext
+from alembic.autogenerate.render import renderers
+from alembic.operations.ops import CreateTableOp, ExecuteSQLOp, MigrationScript
 from alembic.script import ScriptDirectory
 from sqlalchemy import ForeignKeyConstraint, Table, create_engine
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import AddConstraint, CreateIndex, CreateTable, ExecutableDDLElement
 from sqlmodel import SQLModel
 
+from models.core.lifecycle.commands import WORK
+from models.migrations import status_triggers
 from models.migrations.runner import SCRIPTS, configuration
 from models.migrations.throwaway import throwaway_server
 from models.tables import metadata
@@ -34,6 +39,15 @@ WINGS = (
 """From the lowest to the highest."""
 
 
+class Statements(ExecuteSQLOp):
+    """Statements that a migration shows line by line."""
+
+
+@renderers.dispatch_for(Statements)
+def _shown(_context: AutogenContext, statements: Statements) -> str:
+    return f'op.execute("""{statements.sqltext}""")'
+
+
 def next_migration(message: str) -> Path:
     """The file of the revision after the newest one."""
     config = configuration()
@@ -45,7 +59,11 @@ def next_migration(message: str) -> Path:
             command.upgrade(config, "head")
             connection.commit()
             script = command.revision(
-                config, message, autogenerate=True, rev_id=f"{int(head) + 1:04d}"
+                config,
+                message,
+                autogenerate=True,
+                rev_id=f"{int(head) + 1:04d}",
+                process_revision_directives=complete,
             )
             connection.rollback()
         engine.dispose()
@@ -55,6 +73,20 @@ def next_migration(message: str) -> Path:
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if "# ###" not in line))
     return path
+
+
+def complete(_context: object, _revision: object, scripts: list[MigrationScript]) -> None:
+    """Add the triggers of new durable work, and leave out what only the code says of a table."""
+    for script in scripts:
+        upgrades, downgrades = script.upgrade_ops, script.downgrade_ops
+        assert upgrades is not None
+        assert downgrades is not None
+        for table in [one for one in upgrades.ops if isinstance(one, CreateTableOp)]:
+            kind = table.info.pop(WORK, None)
+            table.info.clear()
+            if kind is not None:
+                upgrades.ops.append(Statements(status_triggers.creating(kind)))
+                downgrades.ops.append(Statements(status_triggers.dropping(kind)))
 
 
 def write_initial_tables() -> None:

@@ -1,4 +1,4 @@
-"""${message}"""
+"""${message[:1].upper()}${message[1:].rstrip(".")}."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -13,8 +13,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
-from models.automation.action_runs.rules import ActionRunStatus, StepStatus
+from models.automation.action_runs.rules import RUN_LIFECYCLE, ActionRunStatus, StepStatus
 from models.core.base import Id
+from models.core.lifecycle.indexes import indexes_of_work
 from runtime.schema import Timestamp, one_of, partial_index, same_workspace, table_of
 
 
@@ -33,19 +34,11 @@ class ActionRun(SQLModel, table=True):
         same_workspace("action_id", "action.id"),
         one_of("status", ActionRunStatus),
         Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
-        partial_index("ix_action_run_open", "id", where="status = 'started'"),
+        *indexes_of_work("action_run", RUN_LIFECYCLE.open),
         partial_index(
             "ix_action_run_open_automation_run_id",
             "automation_run_id",
             where="status = 'started' AND automation_run_id IS NOT NULL",
-        ),
-        partial_index(
-            "ix_action_run_open_workspace_id", "workspace_id", where="status = 'started'"
-        ),
-        partial_index(
-            "ix_action_run_dispatched",
-            "workspace_id",
-            where="dispatched_at IS NOT NULL AND status = 'started'",
         ),
         Index("ix_action_run_completed_at", "completed_at"),
     )

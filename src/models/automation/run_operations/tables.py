@@ -14,9 +14,8 @@ from models.automation.run_operations.rules import (
     RunOutcome,
 )
 from models.core.base import Id
-from runtime.schema import Timestamp, listed, one_of, same_workspace, table_of
-
-_IS_OPEN = text(f"status IN ({listed(OPEN_OPERATION)})")
+from models.core.lifecycle.indexes import indexes_of_work
+from runtime.schema import Timestamp, one_of, same_workspace, table_of
 
 
 class RunOperation(SQLModel, table=True):
@@ -33,15 +32,7 @@ class RunOperation(SQLModel, table=True):
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("action", OperationAction),
         one_of("status", OperationStatus),
-        Index("ix_run_operation_open", "id", postgresql_where=_IS_OPEN),
-        Index("ix_run_operation_open_workspace_id", "workspace_id", postgresql_where=_IS_OPEN),
-        Index(
-            "ix_run_operation_dispatched",
-            "workspace_id",
-            postgresql_where=text(
-                f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_OPERATION)})"
-            ),
-        ),
+        *indexes_of_work("run_operation", OPEN_OPERATION),
     )
 
     id: Id = Field(primary_key=True)

@@ -19,7 +19,9 @@ def upgrade() -> None:
         sa.Column("last_used_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
-            ["user_id"], ["app_user.id"], name="fk_browser_session_user_id_app_user",
+            ["user_id"],
+            ["app_user.id"],
+            name="fk_browser_session_user_id_app_user",
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("digest", name="pk_browser_session"),
@@ -32,7 +34,9 @@ def upgrade() -> None:
         sa.Column("user_id", sa.Uuid(), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
-            ["user_id"], ["app_user.id"], name="fk_sign_in_link_user_id_app_user",
+            ["user_id"],
+            ["app_user.id"],
+            name="fk_sign_in_link_user_id_app_user",
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("digest", name="pk_sign_in_link"),

@@ -57,7 +57,9 @@ def upgrade() -> None:
         sa.Column("dispatched_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("completed_at", sa.DateTime(timezone=True), nullable=True),
-        sa.CheckConstraint("action IN ('cancel', 'retry', 'resume')", name="ck_run_operation_action"),
+        sa.CheckConstraint(
+            "action IN ('cancel', 'retry', 'resume')", name="ck_run_operation_action"
+        ),
         sa.CheckConstraint(
             "status IN ('queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled')",
             name="ck_run_operation_status",
@@ -69,7 +71,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("workspace_id", "id", name="uq_run_operation_workspace_id_id"),
     )
     op.execute(MOVES)
-    op.create_index("ix_run_operation_open", "run_operation", ["id"], postgresql_where=sa.text(OPEN))
+    op.create_index(
+        "ix_run_operation_open", "run_operation", ["id"], postgresql_where=sa.text(OPEN)
+    )
     op.create_index(
         "ix_run_operation_open_workspace_id",
         "run_operation",

@@ -136,8 +136,7 @@ def _create_circuit_breaker() -> None:
 
 def downgrade() -> None:
     op.execute(
-        "DROP TRIGGER note_run_for_breaker ON automation_run;"
-        " DROP FUNCTION note_run_for_breaker()"
+        "DROP TRIGGER note_run_for_breaker ON automation_run; DROP FUNCTION note_run_for_breaker()"
     )
     op.execute("DROP TRIGGER wake_breaker ON resting_intent; DROP FUNCTION wake_breaker()")
     op.drop_table("circuit_breaker")

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
+from models.core.lifecycle.indexes import indexes_of_work
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
     DataSourceRunStatus,
@@ -56,21 +57,7 @@ class DataSourceRun(SQLModel, table=True):
             "created_at",
         ),
         Index("ix_data_source_run_completed_at", "completed_at"),
-        Index(
-            "ix_data_source_run_open",
-            "id",
-            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
-        ),
-        Index(
-            "ix_data_source_run_open_workspace_id",
-            "workspace_id",
-            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
-        ),
-        Index(
-            "ix_data_source_run_dispatched",
-            "workspace_id",
-            postgresql_where=text(f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_RUN)})"),
-        ),
+        *indexes_of_work("data_source_run", OPEN_RUN),
         partial_index(
             "uq_data_source_run_client_mutation_id",
             "workspace_id",
