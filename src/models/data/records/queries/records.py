@@ -32,6 +32,7 @@ from models.data.records.tables import Record, record
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prefetching import Prefetch
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
@@ -120,6 +121,11 @@ _NEXT_PAGE = PreparedStatement(
     ),
     Record,
 )
+
+
+def prefetched_record(record_id: Id) -> Prefetch:
+    """What `get_record` asks."""
+    return Prefetch(_RECORD, {"record_id": record_id})
 
 
 async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
