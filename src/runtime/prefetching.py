@@ -56,12 +56,13 @@ class LeadingStatement(Generic[R]):
         rows = await cursor.fetchall()
         if not rows:
             return None
+        lead: R
         lead, *others = joint.apart(rows[0])
         taken = {name: getattr(lead, column) for name, column in self.values.items()}
         taken |= {name: [getattr(lead, column)] for name, column in self.arrays.items()}
         for one, row in zip(prefetches, others, strict=True):
-            asked = {name: taken[name] for name in one.statement.parameters - one.parameters.keys()}
-            work.prefetched.append(Prefetched(one.statement, {**one.parameters, **asked}, row))
+            led = {name: taken[name] for name in one.statement.parameters & taken.keys()}
+            work.prefetched.append(Prefetched(one.statement, {**one.parameters, **led}, row))
         return lead
 
 
@@ -72,7 +73,8 @@ class _Joint:
         self, leading: LeadingStatement[Any], others: Sequence[PreparedStatement[Any]]
     ) -> None:
         self._leading = leading
-        self._rows = [namedtuple("Row", one.columns) for one in (leading.statement, *others)]  # columns differ
+        statements = (leading.statement, *others)
+        self._rows: list[Any] = [namedtuple("Row", one.columns) for one in statements]
         parts = [f"SELECT * FROM ({leading.statement.text}) AS lead"]  # noqa: S608  # compiled
         for number, one in enumerate(others):
             following = f"({self._following(one.text, number)}) AS of_{number}"
