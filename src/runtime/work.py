@@ -1,7 +1,7 @@
 """The work that prepared statements run in: a transaction, or a single statement."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
@@ -61,9 +61,13 @@ class Work(ABC):
 class SingleStatement(Work):
     """One prepared statement, which PostgreSQL itself makes a transaction."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], check: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`check` has the pool look at its other connections."""
         super().__init__()
         self._connection = connection
+        self._check = check
         self._used = False
 
     @override
@@ -75,4 +79,5 @@ class SingleStatement(Work):
 
     @override
     async def lost(self) -> None:
-        """Its pool discards it by itself."""
+        """Its pool discards it by itself, and now those that were lost with it."""
+        await self._check()

@@ -141,8 +141,10 @@ async def key_by_digest(
     What is prefetched takes `workspace_id`, `workspace_ids` and `user_id` from it.
     """
     for digest in digests:
-        row = await _LEADING_KEY.first(work, {"digest": digest}, prefetches)
+        async with work.apart() as first:
+            row = await _LEADING_KEY.first(first, {"digest": digest}, prefetches)
         if row is not None:
+            work.prefetched = first.prefetched
             return row
     return None
 
