@@ -42,16 +42,16 @@ class LeadingStatement(Generic[R]):
     async def first(
         self, work: Work, parameters: Mapping[str, Any], prefetches: Sequence[Prefetch]
     ) -> R | None:
-        """The first row, or None; `PreparedStatement.first` finds those of the others.
+        """The first row, or None; `PreparedStatement.first` finds the rows of the others.
 
-        A row is only for who asks with the parameters that it was read with.
+        It takes a row only if it asks with the parameters that the row was read with.
         """
         if not prefetches:
             return await self.statement.first(work, parameters)
         joint = _joint(self, tuple(one.statement for one in prefetches))
         sent = dict(parameters)
-        for number, one in enumerate(prefetches):
-            sent |= {f"{name}_{number}": value for name, value in one.parameters.items()}
+        for number, prefetch in enumerate(prefetches):
+            sent |= {f"{name}_{number}": value for name, value in prefetch.parameters.items()}
         cursor = await run_prepared(work, joint.text, sent, tuple_row)
         rows = await cursor.fetchall()
         if not rows:
@@ -60,9 +60,10 @@ class LeadingStatement(Generic[R]):
         lead, *others = joint.apart(rows[0])
         taken = {name: getattr(lead, column) for name, column in self.values.items()}
         taken |= {name: [getattr(lead, column)] for name, column in self.arrays.items()}
-        for one, row in zip(prefetches, others, strict=True):
-            led = {name: taken[name] for name in one.statement.parameters & taken.keys()}
-            work.prefetched.append(Prefetched(one.statement, {**one.parameters, **led}, row))
+        for prefetch, row in zip(prefetches, others, strict=True):
+            statement = prefetch.statement
+            led = {name: taken[name] for name in statement.parameters & taken.keys()}
+            work.prefetched.append(Prefetched(statement, {**prefetch.parameters, **led}, row))
         return lead
 
 
@@ -76,8 +77,8 @@ class _Joint:
         statements = (leading.statement, *others)
         self._rows: list[Any] = [namedtuple("Row", one.columns) for one in statements]
         parts = [f"SELECT * FROM ({leading.statement.text}) AS lead"]  # noqa: S608  # compiled
-        for number, one in enumerate(others):
-            following = f"({self._following(one.text, number)}) AS of_{number}"
+        for number, other in enumerate(others):
+            following = f"({self._following(other.text, number)}) AS of_{number}"
             # Only a row that is there says so.
             row = f"(SELECT true, of_{number}.* FROM {following}) AS row_{number}"  # noqa: S608
             parts.append(f"LEFT JOIN LATERAL {row} ON true")

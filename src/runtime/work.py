@@ -79,5 +79,5 @@ class SingleStatement(Work):
 
     @override
     async def lost(self) -> None:
-        """Its pool discards it by itself, and now those that were lost with it."""
+        """Its pool discards it by itself, and now what was lost with it."""
         await self._check()

@@ -119,9 +119,6 @@ def describe_operation(
             if to_camel(name) in parameters:
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
             query[wire_name(name)] = _query(name, parameter)
-    reads = method in {"GET", "HEAD"} and not access.writes
-    if access.prefetch is not None and not reads:
-        raise TypeError(f"{endpoint.__name__}: what writes reads again under its locks.")
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -136,7 +133,7 @@ def describe_operation(
         preconditions=preconditions,
         result=_result(endpoint, signature.return_annotation),
         batch=batch,
-        reads=reads,
+        reads=method in {"GET", "HEAD"} and not access.writes,
         chooses_workspace=_chooses_workspace(access, parameters),
         echoes=_echoes(method, parameters, signature, body),
         refuse=refuse,

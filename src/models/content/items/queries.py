@@ -75,7 +75,7 @@ class PlacementOf:
         self._statement = PreparedStatement(_judged(start, in_trash=in_trash))
 
     def prefetch(self, resource_id: Id) -> Prefetch:
-        """What a caller is about to ask; their key says who they are, and in which workspace."""
+        """The statement of a call, for a caller whose key says who they are, and where."""
         return Prefetch(self._statement, {"id": resource_id})
 
     async def __call__(

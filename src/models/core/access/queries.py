@@ -25,7 +25,7 @@ class WorkspaceOf:
         )
 
     def prefetch(self, resource_id: Id) -> Prefetch:
-        """What a caller is about to ask; their key says in which workspace."""
+        """The statement of a call, for a caller whose key says in which workspace."""
         return Prefetch(self._statement, {"id": resource_id})
 
     async def __call__(

@@ -81,7 +81,7 @@ async def stored_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> s
 
 
 def prefetched_schema(database_id: Id) -> Prefetch:
-    """What `load_schema` asks."""
+    """The statement of `load_schema`."""
     return Prefetch(_SCHEMA, {"database_id": database_id})
 
 

@@ -124,7 +124,7 @@ _NEXT_PAGE = PreparedStatement(
 
 
 def prefetched_record(record_id: Id) -> Prefetch:
-    """What `get_record` asks."""
+    """The statement of `get_record`."""
     return Prefetch(_RECORD, {"record_id": record_id})
 
 
