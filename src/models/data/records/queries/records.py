@@ -189,11 +189,12 @@ async def list_records(
         "database_id": database_id,
         "most": page.fetch,
     }
-    if page.after is None:
-        rows = await _FIRST_PAGE.rows(work, parameters)
-    else:
-        moment, last_id = page.after
-        rows = await _NEXT_PAGE.rows(work, {**parameters, "moment": moment, "id": last_id})
+    async with work.apart() as single:
+        if page.after is None:
+            rows = await _FIRST_PAGE.rows(single, parameters)
+        else:
+            moment, last_id = page.after
+            rows = await _NEXT_PAGE.rows(single, {**parameters, "moment": moment, "id": last_id})
     shown = page.of(rows, NEWEST_FIRST.position)
     records = await record_details(work, actor, schema, shown.items)
     return RecordList(records=records, cursor=shown.cursor)
