@@ -8,7 +8,11 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from api.app import create_app
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Role, Scope
+from models.data.records.queries.records import prefetched_record
+from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -86,3 +90,16 @@ async def test_a_change_is_read_at_once(client: Client, paths: tuple[str, str]) 
     assert (await client.delete(record)).is_success
     assert (await client.get(record)).status_code == 404
     assert (await client.get(page)).json()["data"]["records"] == []
+
+
+def test_what_writes_reads_nothing_ahead(settings: Settings) -> None:
+    """What it read before its locks would be old."""
+    router = Router(tags=["probes"])
+    access = Access(resource="record", prefetch=prefetched_record)
+
+    @router.post("/v1/records/{recordId}/probe", access=access)
+    async def probe(request: ApiRequest) -> Data[None]:
+        raise NotImplementedError
+
+    with pytest.raises(RuntimeError, match="under its locks"):
+        create_app(settings, background=(), routers=[router])
