@@ -29,8 +29,8 @@ async def read_rates(
     """Requests a second: one record by id, and a page of 30."""
     database, record = await records_table(platform)
     workspace = {"workspace_id": platform.connection["workspaceId"]}
-    one = Figure("GET a record vs a bare SELECT", "1/s", at_least=0.8)
-    page = Figure("list 30 records vs a bare SELECT", "1/s", at_least=0.5)
+    one = Figure("GET a record vs a bare SELECT", "1/s", at_least=0.9)
+    page = Figure("list 30 records vs a bare SELECT", "1/s", at_least=0.9)
     for _ in rounds:
         one.add(
             await rate(count, lambda: platform.http.get(f"/v1/records/{record}")),

@@ -136,9 +136,11 @@ def _lifespan(owns_database: bool, background: Sequence[Background]) -> Lifespan
 
 
 def _check_resources(routes: Sequence[Route]) -> None:
-    """A route that names a resource nobody can find would fail at its first request."""
+    """Find at the start what would fail at a request, or read what locks do not hold."""
     for route in routes:
         access = route.operation.access
+        if access.prefetch is not None and not route.operation.reads:
+            raise RuntimeError(f"{route.path}: what writes reads under its locks, not before.")
         if access.resource is None:
             continue
         if access.resource not in RESOURCES or access.parameter not in route.operation.ids:

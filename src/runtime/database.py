@@ -1,136 +1,28 @@
-"""The PostgreSQL engine and the unit of work: one transaction per request and per activity call.
+"""The PostgreSQL engine and its units of work: one transaction per request and per activity call.
 
 A request or an activity call commits in `Database.transaction()` or `Database.statement()` alone.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar, cast, overload
+from typing import Any, cast
 from uuid import UUID
 
-import psycopg
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
-from sqlalchemy import Row, event, select
-from sqlalchemy.engine import CursorResult
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.sql import Executable
-from typing_extensions import override
+from sqlalchemy import Row, event
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from runtime import changed_logs, sessions, stored_json
-from runtime.work import SingleStatement, Work
+from runtime.unit_of_work import Reading, UnitOfWork
+from runtime.work import SingleStatement
 
-R = TypeVar("R")
+__all__ = ["Database", "Transaction", "UnitOfWork", "columns_of", "driver_url", "libpq_url"]
 
 set_json_loads(stored_json.parse)
 
 _OVERFLOW = 5
 """Connections beyond the size of the pool, which are closed after use."""
-
-Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
-
-
-class UnitOfWork(Work):
-    """One open transaction: what commands and queries take as their first argument."""
-
-    def __init__(self, connection: AsyncConnection) -> None:
-        super().__init__()
-        self.connection = connection
-        self._driver: psycopg.AsyncConnection[Any] | None = None
-        self.notify_workers = False
-        """Set when a worker has something to do after the commit, which then notifies them all."""
-        self.after_commit: list[Callable[[], None]] = []
-        """Called once the transaction is committed, and never when it is not."""
-
-    @override
-    async def driver(self) -> psycopg.AsyncConnection[Any]:
-        if self._driver is None:
-            pooled = await self.connection.get_raw_connection()
-            driver = pooled.driver_connection
-            assert isinstance(driver, psycopg.AsyncConnection)
-            self._driver = driver
-        return self._driver
-
-    @override
-    async def lost(self) -> None:
-        self._driver = None
-        # SQLAlchemy then finds it dead too, and discards the others of its age.
-        await self.connection.execute(select(1))
-
-    @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
-        """A part of the transaction that is undone alone when the block raises."""
-        async with self.connection.begin_nested():
-            yield
-
-    async def execute(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> CursorResult[Any]:
-        """Run a statement; with several parameter sets, once for each."""
-        return await self.connection.execute(statement, parameters)
-
-    @overload
-    async def rows(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> Sequence[Row[Any]]: ...
-
-    @overload
-    async def rows(
-        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
-    ) -> Sequence[R]: ...
-
-    async def rows(
-        self,
-        statement: Executable,
-        parameters: Parameters | None = None,
-        *,
-        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
-    ) -> Sequence[R]:
-        """All rows of a query.
-
-        `of` is a class whose attributes are the columns: the class of a table for all of its
-        columns, a Protocol for others. It is for the type checker alone; the rows are SQLAlchemy's.
-        """
-        rows: Any = (await self.execute(statement, parameters)).all()
-        return cast("Sequence[R]", rows)
-
-    @overload
-    async def first(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> Row[Any] | None: ...
-
-    @overload
-    async def first(
-        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
-    ) -> R | None: ...
-
-    async def first(
-        self,
-        statement: Executable,
-        parameters: Parameters | None = None,
-        *,
-        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
-    ) -> R | None:
-        """The first row of a query, or None; `of` as in `rows`."""
-        row: Any = (await self.execute(statement, parameters)).first()
-        return cast("R | None", row)
-
-    async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:
-        """The first column of the first row, or None."""
-        return (await self.execute(statement, parameters)).scalar()
-
-
-class Reading(UnitOfWork):
-    """A unit of work that never writes; what it reads was committed, each statement for itself."""
-
-    @override
-    async def execute(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> CursorResult[Any]:
-        if statement.is_dml:
-            raise RuntimeError("A read was announced; use transaction() to write.")
-        return await super().execute(statement, parameters)
 
 
 class Transaction(UnitOfWork):
@@ -241,7 +133,7 @@ class Database:
         async with self._singles.connection() as connection:
             changes = changed_logs.of_single(connection)
             changes.begin()
-            work = SingleStatement(connection)
+            work = SingleStatement(connection, self._singles.check)
             yield work
             logs = changes.take()
         if work.answered:
@@ -255,14 +147,14 @@ class Database:
 
         READ COMMITTED gives every statement its own snapshot inside a transaction too.
         """
-        async with self._autocommit.connect() as connection:
-            yield Reading(connection)
+        async with AsyncExitStack() as stack:
+            yield Reading(self._autocommit, stack, self.statement)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[UnitOfWork]:
         """A unit of work for reads that must agree with each other: they have one snapshot."""
-        async with self._snapshots.connect() as connection:
-            yield Reading(connection)
+        async with AsyncExitStack() as stack:
+            yield Reading(self._snapshots, stack, None)
 
     async def close(self) -> None:
         await self._singles.close()

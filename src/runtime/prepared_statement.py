@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, Generic, cast, overload
 
 import psycopg
-from psycopg.rows import namedtuple_row
+from psycopg.rows import AsyncRowFactory, namedtuple_row
 from psycopg.types.json import Jsonb
-from sqlalchemy import ClauseElement, literal
+from sqlalchemy import ClauseElement, Select, literal
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -33,6 +33,8 @@ class _Compiled:
 
 
 R = TypeVar("R", default=Any)
+
+_PARAMETER = re.compile(r"%\(([^)]+)\)s")
 
 
 class PreparedStatement(Generic[R]):
@@ -60,6 +62,22 @@ class PreparedStatement(Generic[R]):
         )
         return _Compiled(_with_constants(compiled), documents)
 
+    @property
+    def text(self) -> str:
+        """The statement as the driver takes it."""
+        return self._compiled.text
+
+    @cached_property
+    def columns(self) -> Sequence[str]:
+        """The names of the columns of a SELECT."""
+        assert isinstance(self._statement, Select)
+        return self._statement.selected_columns.keys()
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of the parameters."""
+        return frozenset(_PARAMETER.findall(self.text))
+
     async def execute(self, work: Work, parameters: Mapping[str, Any]) -> int:
         """Run a statement that gives no rows; the number of rows it changed."""
         cursor = await self._run(work, parameters)
@@ -71,7 +89,11 @@ class PreparedStatement(Generic[R]):
         return cast("Sequence[R]", await cursor.fetchall())
 
     async def first(self, work: Work, parameters: Mapping[str, Any]) -> R | None:
-        """The first row, or None."""
+        """The first row, or None; the one that was read ahead for it, if there is one."""
+        for at, ahead in enumerate(work.prefetched):
+            if ahead.statement is self and ahead.parameters == parameters:
+                del work.prefetched[at]
+                return cast("R | None", ahead.row)
         rows = await self.rows(work, parameters)
         return rows[0] if rows else None
 
@@ -81,15 +103,22 @@ class PreparedStatement(Generic[R]):
             name: _native(value, document=name in statement.documents)
             for name, value in parameters.items()
         }
-        driver = await work.driver()
-        cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=namedtuple_row)
-        try:
-            await cursor.execute(statement.text, values, prepare=True)
-        except psycopg.OperationalError:
-            if driver.closed:
-                await work.lost()
-            raise
-        return cursor
+        return await run_prepared(work, statement.text, values, namedtuple_row)
+
+
+async def run_prepared(
+    work: Work, text: str, parameters: Mapping[str, Any], rows: AsyncRowFactory[Any]
+) -> psycopg.AsyncCursor[Any]:
+    """Send a statement, which the connection prepares, to the driver."""
+    driver = await work.driver()
+    cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=rows)
+    try:
+        await cursor.execute(text, parameters, prepare=True)
+    except psycopg.OperationalError:
+        if driver.closed:
+            await work.lost()
+        raise
+    return cursor
 
 
 def _with_constants(compiled: SQLCompiler) -> str:
@@ -112,7 +141,7 @@ def _with_constants(compiled: SQLCompiler) -> str:
             kind = literal(value).type
         return compiled.render_literal_value(value, kind)
 
-    return re.sub(r"%\(([^)]+)\)s", written, str(compiled))
+    return _PARAMETER.sub(written, str(compiled))
 
 
 def _native(value: object, *, document: bool) -> object:

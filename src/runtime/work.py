@@ -1,6 +1,8 @@
 """The work that prepared statements run in: a transaction, or a single statement."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
@@ -13,6 +15,16 @@ from runtime.clock import utc_now
 from runtime.timestamps import truncate
 
 
+@dataclass(frozen=True, slots=True)
+class Prefetched:
+    """A row that was read ahead (`prefetching`): of which statement, and with which parameters."""
+
+    statement: object
+    parameters: Mapping[str, Any]
+    row: Any
+    """None where there is none."""
+
+
 class Work(ABC):
     """The work that prepared statements run in; `now` is the same for all of it."""
 
@@ -22,6 +34,8 @@ class Work(ABC):
         """Durable work whose end, or answer, is written here: requests that wait for it are
         notified after the commit.
         """
+        self.prefetched: list[Prefetched] = []
+        """Rows that nobody has asked for yet; whoever asks first takes them."""
         self._moments = count()
 
     def next_moment(self) -> datetime:
@@ -47,9 +61,13 @@ class Work(ABC):
 class SingleStatement(Work):
     """One prepared statement, which PostgreSQL itself makes a transaction."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], check: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`check` has the pool look at its other connections."""
         super().__init__()
         self._connection = connection
+        self._check = check
         self._used = False
 
     @override
@@ -61,4 +79,5 @@ class SingleStatement(Work):
 
     @override
     async def lost(self) -> None:
-        """Its pool discards it by itself."""
+        """Its pool discards it by itself, and now what was lost with it."""
+        await self._check()

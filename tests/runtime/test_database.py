@@ -1,10 +1,13 @@
 """What reads see of writes beside them."""
 
 import pytest
-from sqlalchemy import Integer, column, insert, select, table, text
+from sqlalchemy import Integer, QueuePool, column, func, insert, literal, select, table, text
 
 from runtime.database import Database
+from runtime.prepared_statement import PreparedStatement
 
+ONE = PreparedStatement(select(literal(1).label("one")))
+ACTING = PreparedStatement(select(func.set_config("workspace.actor", "somebody", True)))
 NUMBERS = table("number_seen", column("number", Integer))
 
 
@@ -41,3 +44,23 @@ async def test_who_reads_does_not_write(numbers: Database, kind: str) -> None:
             await reading.execute(insert(NUMBERS), {"number": 1})
     async with numbers.transaction() as work:
         await work.execute(insert(NUMBERS), {"number": 2})
+
+
+async def test_a_read_takes_a_connection_when_it_needs_one(numbers: Database) -> None:
+    pool = numbers.engine.pool
+    assert isinstance(pool, QueuePool)
+    async with numbers.reading() as reading:
+        async with reading.apart() as single:
+            assert (await ONE.first(single, {})).one == 1
+        assert pool.checkedout() == 0
+        assert await reading.scalar(text("SELECT 1")) == 1
+        assert pool.checkedout() == 1
+    assert pool.checkedout() == 0
+
+
+async def test_the_first_statement_of_a_transaction_belongs_to_it(numbers: Database) -> None:
+    setting = "SELECT current_setting('workspace.actor', true)"
+    async with numbers.transaction() as work, work.apart() as first:
+        assert first is work
+        await ACTING.first(first, {})
+        assert await work.scalar(text(setting)) == "somebody"

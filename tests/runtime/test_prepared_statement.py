@@ -54,11 +54,15 @@ async def test_a_prepared_statement_reads_inside_the_transaction(database: Watch
         assert str((await seen.first(work, {})).id) == first
 
 
-async def test_a_dead_connection_takes_its_contemporaries_along(database_url: str) -> None:
+@pytest.mark.parametrize("kind", ["transaction", "statement"])
+async def test_a_dead_connection_takes_its_contemporaries_along(
+    database_url: str, kind: str
+) -> None:
     """After a restart of the server one request fails, not one per pooled connection."""
     database = Database(database_url)
+    begin = getattr(database, kind)
     async with AsyncExitStack() as stack:
-        works = [await stack.enter_async_context(database.transaction()) for _ in range(4)]
+        works = [await stack.enter_async_context(begin()) for _ in range(4)]
         pids = {(await PID.first(work, {})).pid for work in works}
     with psycopg.connect(database_url) as other:
         for pid in pids:
@@ -67,9 +71,9 @@ async def test_a_dead_connection_takes_its_contemporaries_along(database_url: st
     failures = 0
     for _ in range(6):
         try:
-            async with database.transaction() as work:
+            async with begin() as work:
                 assert (await PID.first(work, {})).pid not in pids
-        except exc.OperationalError:
+        except (exc.OperationalError, psycopg.OperationalError):
             failures += 1
     await database.close()
     assert failures == 1

@@ -3,13 +3,15 @@
 Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from uuid import UUID
 
 from pydantic.alias_generators import to_camel
 
 from models.core.access.rules import Level, Scope
+from runtime.prefetching import Prefetch
 
 Credential = Literal["any", "session", "key", "browser", "none"]
 
@@ -29,7 +31,8 @@ class Access:
     All of `scopes` are needed. One of `any_scope` is enough to reach the command, which knows by
     the kind of the resource which of them it must be. `resource` names what the path parameter
     `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
-    needs `level`. Where none is named, a guest needs the level of a writer on some item.
+    needs `level`; a GET may `prefetch` what it asks about it. Where none is named, a guest needs
+    the level of a writer on some item.
     An `idempotent` operation that `joins` has one effect although it is called without a key:
     called again before its answer was given, it gives that. `transaction=False` is for
     operations that must answer without a database; `writes` for a GET that counts its use,
@@ -49,6 +52,7 @@ class Access:
     scopes: Sequence[Scope] = ()
     any_scope: Sequence[Scope] = ()
     resource: str | None = None
+    prefetch: Callable[[UUID], Prefetch] | None = None
     in_trash: bool = False
     level: Level = Level.NONE
     idempotent: bool = False

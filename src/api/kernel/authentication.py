@@ -35,6 +35,7 @@ from models.people.credentials.queries import (
 from models.people.users.commands import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
+from runtime.prefetching import Prefetch
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
@@ -100,13 +101,15 @@ class UnsyncedProfileError(UnavailableError):
         super().__init__("The caller's profile is changing right now; try again soon.")
 
 
-async def authenticate(services: Services, work: UnitOfWork, proof: Proof) -> Caller:
-    """The caller a credential belongs to.
+async def authenticate(
+    services: Services, work: UnitOfWork, proof: Proof, prefetches: Sequence[Prefetch] = ()
+) -> Caller:
+    """The caller a credential belongs to; of a key, with what they are about to ask.
 
     Raises UnauthorizedError, and UnsyncedProfileError for a session that `sync` must see first.
     """
     if isinstance(proof, KeyToken):
-        return await _key(services, work, proof)
+        return await _key(services, work, proof, prefetches)
     if isinstance(proof, CookieToken):
         return await _browser_session(services, work, proof)
     return await _session(services, work, proof)
@@ -125,8 +128,10 @@ async def sync(services: Services, session: Session) -> None:
         )
 
 
-async def _key(services: Services, work: UnitOfWork, proof: KeyToken) -> Caller:
-    row = await key_by_digest(work, services.keys.digests(proof.token.encode()))
+async def _key(
+    services: Services, work: UnitOfWork, proof: KeyToken, prefetches: Sequence[Prefetch]
+) -> Caller:
+    row = await key_by_digest(work, services.keys.digests(proof.token.encode()), prefetches)
     if row is None or (row.expires_at is not None and row.expires_at <= work.now):
         raise unauthorized()
     if row.last_used_at is None or row.last_used_at <= work.now - _USE_WRITTEN_EVERY:

@@ -10,12 +10,15 @@ from api.kernel.access import Access
 from api.kernel.authentication import Caller
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
-from api.kernel.resources import IN_TRASH, RESOURCES
+from api.kernel.resources import IN_TRASH, RESOURCES, Visible
 from models.content.grants.queries import holds_grant
+from models.content.items.queries import PlacementOf
 from models.core.access.placement import level_on
+from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level, PrincipalType, Role
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import parse_id
+from runtime.prefetching import Prefetch
 from runtime.strict_json import StrictJsonError, parse
 
 WORKSPACE = "workspaceId"
@@ -36,6 +39,20 @@ async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> No
         await _find(access, request, caller, places)
     elif access.level >= Level.EDIT and request.actor.role is Role.GUEST:
         await _require_grant(access, request)
+
+
+def asked_next(operation: Operation, request: ApiRequest) -> Sequence[Prefetch]:
+    """The statements that follow once the caller is known, if they may see the resource."""
+    access = operation.access
+    if access.resource is None or access.parameter is None:
+        return ()
+    resource_id = parse_id(request.path_params[access.parameter])
+    find = _finder(access)
+    if resource_id is None or not isinstance(find, PlacementOf | WorkspaceOf):
+        return ()
+    if access.prefetch is None:
+        return (find.prefetch(resource_id),)
+    return find.prefetch(resource_id), access.prefetch(resource_id)
 
 
 def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | None) -> None:
@@ -135,8 +152,8 @@ async def _find(
     assert access.resource is not None
     assert access.parameter is not None
     noun = access.resource.replace("_", " ")
-    find = (IN_TRASH if access.in_trash else RESOURCES)[access.resource]
     user_id = caller.principal.user_id
+    find = _finder(access)
     placement = await find(request.work, places, request.ids[access.parameter], user_id)
     if placement is None:
         raise NotFoundError(noun)
@@ -149,6 +166,11 @@ async def _find(
         raise NotFoundError(noun)
     if level < access.level:
         raise DeniedError(f"This needs {access.level.name.lower()} access to the {noun}.")
+
+
+def _finder(access: Access) -> Visible:
+    assert access.resource is not None
+    return (IN_TRASH if access.in_trash else RESOURCES)[access.resource]
 
 
 async def _require_grant(access: Access, request: ApiRequest) -> None:

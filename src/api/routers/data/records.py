@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, IfUnchanged, Limit, Router
 from models.core.access.rules import Level, Scope
+from models.data.fields.queries import prefetched_schema
 from models.data.record_changes.shapes import RecordHistory
 from models.data.records.commands import records as commands
 from models.data.records.queries import records as queries
@@ -55,7 +56,7 @@ async def write_records(request: ApiRequest, body: RecordBatch) -> Data[BatchRes
     return Data(await commands.write_batch(request.work, request.actor, database_id, body))
 
 
-@router.get(RECORDS, access=READ_ALL)
+@router.get(RECORDS, access=replace(READ_ALL, prefetch=prefetched_schema))
 async def list_records(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[RecordList]:
@@ -84,7 +85,7 @@ async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryRes
     return request.deferred(_too_slow, within=0) if found is None else Data(found)
 
 
-@router.get(RECORD, access=READ)
+@router.get(RECORD, access=replace(READ, prefetch=queries.prefetched_record))
 async def get_record(request: ApiRequest) -> Data[RecordDetail]:
     """Get a record."""
     return Data(await queries.get_record(request.work, request.actor, request.ids["recordId"]))

@@ -31,6 +31,7 @@ from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prefetching import Prefetch
 from runtime.prepared_statement import PreparedStatement
 
 _CHILD = item.alias("child")
@@ -72,6 +73,10 @@ class PlacementOf:
     def __init__(self, start: Select[Any], *, in_trash: bool = False) -> None:
         """With `in_trash` the trash hides nothing."""
         self._statement = PreparedStatement(_judged(start, in_trash=in_trash))
+
+    def prefetch(self, resource_id: Id) -> Prefetch:
+        """The statement of a call, for a caller whose key says who they are, and where."""
+        return Prefetch(self._statement, {"id": resource_id})
 
     async def __call__(
         self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, user_id: Id

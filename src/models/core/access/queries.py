@@ -8,6 +8,7 @@ from sqlalchemy import ARRAY, Column, Uuid, any_, bindparam, select
 from models.core.access.placement import Placement
 from models.core.base import Id
 from runtime.database import UnitOfWork
+from runtime.prefetching import Prefetch
 from runtime.prepared_statement import PreparedStatement
 
 
@@ -19,14 +20,18 @@ class WorkspaceOf:
         self._statement = PreparedStatement(
             select(workspace_id).where(
                 resource_id == bindparam("id", type_=Uuid),
-                workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
+                workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
             )
         )
+
+    def prefetch(self, resource_id: Id) -> Prefetch:
+        """The statement of a call, for a caller whose key says in which workspace."""
+        return Prefetch(self._statement, {"id": resource_id})
 
     async def __call__(
         self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
     ) -> Placement | None:
         """The placement, or None when it is in none of these workspaces."""
-        parameters = {"id": resource_id, "places": list(workspace_ids)}
+        parameters = {"id": resource_id, "workspace_ids": list(workspace_ids)}
         row = await self._statement.first(work, parameters)
         return None if row is None else Placement(row.workspace_id)

@@ -19,6 +19,7 @@ from models.data.fields.shapes import FieldShape
 from models.data.fields.tables import DatabaseField, database, field, removed_field
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError, NotFoundError
+from runtime.prefetching import Prefetch
 from runtime.prepared_statement import PreparedStatement
 
 visible = placement_of(database)
@@ -77,6 +78,11 @@ async def stored_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> s
         )
     )
     return label
+
+
+def prefetched_schema(database_id: Id) -> Prefetch:
+    """The statement of `load_schema`."""
+    return Prefetch(_SCHEMA, {"database_id": database_id})
 
 
 async def load_schema(

@@ -14,6 +14,7 @@ from models.people.browser_sessions.joins import BROWSER_SESSION, live_session_o
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
+from runtime.prefetching import LeadingStatement, Prefetch
 from runtime.prepared_statement import PreparedStatement
 
 
@@ -86,6 +87,12 @@ _KEY = PreparedStatement(
     KeyRow,
 )
 
+_LEADING_KEY = LeadingStatement(
+    _KEY,
+    values={"workspace_id": "workspace_id", "user_id": "user_id"},
+    arrays={"workspace_ids": "workspace_id"},
+)
+
 _PERSON = select(
     app_user.c.id,
     app_user.c.email,
@@ -126,11 +133,18 @@ _BROWSER_SESSION = PreparedStatement(
 )
 
 
-async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> KeyRow | None:
-    """The live key with one of these digests, its user and that user's role, or None."""
+async def key_by_digest(
+    work: UnitOfWork, digests: Sequence[bytes], prefetches: Sequence[Prefetch] = ()
+) -> KeyRow | None:
+    """The live key with one of these digests, its user and that user's role, or None.
+
+    What is prefetched takes `workspace_id`, `workspace_ids` and `user_id` from it.
+    """
     for digest in digests:
-        row = await _KEY.first(work, {"digest": digest})
+        async with work.apart() as first:
+            row = await _LEADING_KEY.first(first, {"digest": digest}, prefetches)
         if row is not None:
+            work.prefetched = first.prefetched
             return row
     return None
 

@@ -32,6 +32,7 @@ from models.data.records.tables import Record, record
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prefetching import Prefetch
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
@@ -122,6 +123,11 @@ _NEXT_PAGE = PreparedStatement(
 )
 
 
+def prefetched_record(record_id: Id) -> Prefetch:
+    """The statement of `get_record`."""
+    return Prefetch(_RECORD, {"record_id": record_id})
+
+
 async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
     """A record. Raises `NotFoundError`, also when its database is in the trash."""
     parameters = {"workspace_id": actor.workspace_id, "record_id": record_id}
@@ -183,11 +189,12 @@ async def list_records(
         "database_id": database_id,
         "most": page.fetch,
     }
-    if page.after is None:
-        rows = await _FIRST_PAGE.rows(work, parameters)
-    else:
-        moment, last_id = page.after
-        rows = await _NEXT_PAGE.rows(work, {**parameters, "moment": moment, "id": last_id})
+    async with work.apart() as single:
+        if page.after is None:
+            rows = await _FIRST_PAGE.rows(single, parameters)
+        else:
+            moment, last_id = page.after
+            rows = await _NEXT_PAGE.rows(single, {**parameters, "moment": moment, "id": last_id})
     shown = page.of(rows, NEWEST_FIRST.position)
     records = await record_details(work, actor, schema, shown.items)
     return RecordList(records=records, cursor=shown.cursor)
