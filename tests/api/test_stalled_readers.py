@@ -128,12 +128,14 @@ class Feed(asyncio.Protocol):
 
 
 @contextlib.asynccontextmanager
-async def following(server: Server, queries: Sequence[str]) -> AsyncIterator[list[Feed]]:
-    """Clients that all have been welcomed, some at a time."""
+async def following(
+    server: Server, space: Space, members: Sequence[Id]
+) -> AsyncIterator[list[Feed]]:
+    """Clients that all have been welcomed, some at a time, each with a ticket that is fresh."""
     loop, feeds = asyncio.get_running_loop(), list[Feed]()
     try:
-        for first in range(0, len(queries), AT_ONCE):
-            made = [Feed(query) for query in queries[first : first + AT_ONCE]]
+        for _ in range(0, FEEDS, AT_ONCE):
+            made = [Feed(query) for query in await tickets(space, members, AT_ONCE)]
             feeds += made
             for one in made:
                 await loop.create_connection(one.as_made, "127.0.0.1", server.port)
@@ -162,7 +164,7 @@ async def test_a_thousand_feeds_go_on_beside_those_who_read_nothing(
     members = [(await space.member(Role.VIEWER))[0] for _ in range(FEEDS // OF_ONE_USER)]
     await happen(foreign, "x" * 50_000, count=LARGE // 50_000)
     async with (
-        following(server, await tickets(space, members, FEEDS)) as feeds,
+        following(server, space, members) as feeds,
         neighbour(server, space) as seconds,
     ):
         with contextlib.ExitStack() as stack:

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from jsonschema_rs import Draft202012Validator, Registry
+from sqlalchemy import select
 
+from models.people.request_logs.tables import request_log
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.provider_settings import ProviderSettings
 from runtime.settings import Settings
@@ -183,6 +185,13 @@ async def holds(
     return answer.json()["data"]
 
 
+async def is_logged(made: Furnished) -> bool:
+    """True once the log of requests, which follows them, has the last call that furnishes."""
+    last = select(request_log.c.id).where(request_log.c.path == f"{made.space.path}/changes")
+    async with made.space.database.reading() as work:
+        return await work.first(last) is not None
+
+
 def removes(operation: Operation) -> bool:
     return operation.method == "delete" or EXAMPLES[operation.id].ends
 
@@ -203,6 +212,7 @@ async def test_what_is_shown_is_answered(
 ) -> None:
     emptied(database_url)
     made = await furnished()
+    await eventually(lambda: is_logged(made), what="the last call in the log")
     with cells() as cell:
         for operation in sorted(AT_REST, key=lambda one: (one.id not in EARLY, not one.reads)):
             if not removes(operation):
