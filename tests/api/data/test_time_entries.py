@@ -294,7 +294,9 @@ async def test_time_that_is_over_is_written_down_and_corrected(
     begin, end = ago(hours=3), ago(hours=2)
     entry = await start(client, space, **on(record, startedAt=begin, endedAt=end))
     assert (entry["source"], entry["mode"], entry["status"]) == ("manual", "fixed", "completed")
-    assert (entry["durationMs"], entry["completedBy"]) == (HOUR, "user")
+    assert entry["completedBy"] == "user"
+    # Two looks at the clock: an hour lies between them, and what passed meanwhile.
+    assert entry["durationMs"] == pytest.approx(HOUR, abs=5_000)
     later = await patch(client, space, entry, startedAt=ago(hours=2.5), summary="Less")
     assert later["durationMs"] == pytest.approx(30 * MINUTE, abs=5_000)
     assert await spent(client, record) == {"totalMs": later["durationMs"], "runningEntryId": None}
