@@ -78,5 +78,9 @@ def rewritten(value: JsonValue, ids: Mapping[str, str]) -> JsonValue:
     if isinstance(value, list):
         return [rewritten(item, ids) for item in value]
     if isinstance(value, dict):
-        return {str(rewritten(key, ids)): rewritten(item, ids) for key, item in value.items()}
+        # Keys have no call of their own: there are very many.
+        return {
+            (ids.get(key.lower(), key) if len(key) == 36 else key): rewritten(item, ids)
+            for key, item in value.items()
+        }
     return value

@@ -50,27 +50,26 @@ async def target_ids(
     work: UnitOfWork, target: ImportTarget, source_ids: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """The target ids of the source ids that the bundle has among these, by kind and source id."""
-    by_kind: dict[str, dict[str, str]] = {}
     if not source_ids:
-        return by_kind
+        return {}
+    ids = func.json_object_agg(import_id_map.c.source_id, import_id_map.c.target_id)
     rows = await work.rows(
-        select(
-            import_id_map.c.source_kind,
-            cast(import_id_map.c.source_id, Text),
-            cast(import_id_map.c.target_id, Text),
-        ).where(
+        select(import_id_map.c.source_kind, ids.label("ids"))
+        .where(
             import_id_map.c.entry_id == target.entry_id,
             import_id_map.c.source_id == any_(_ids(source_ids)),
         )
+        .group_by(import_id_map.c.source_kind)
     )
-    for row in rows:
-        kind, source_id, target_id = tuple(row)
-        by_kind.setdefault(kind, {})[source_id] = target_id
-    return by_kind
+    return {row.source_kind: row.ids for row in rows}
 
 
 def _ids(ids: Iterable[str]) -> ColumnElement[Any]:
-    """An array of ids, which stay text on the way: there are very many."""
+    """An array of ids, which stay text on the way: there are very many.
+
+    Its elements are cast one by one, which the planner does beforehand: only an array that it
+    knows is looked up by a hash.
+    """
     return cast(literal(list(ids), ARRAY(Text)), ARRAY(Uuid))
 
 

@@ -18,9 +18,19 @@ from models.core.bundles.kinds import BundleKind, Row
 from models.workspace.bundles.errors import BundleError, Fault
 from runtime.database import UnitOfWork
 from runtime.schema import Timestamp
+from runtime.timestamps import wire_timestamp
 
 _WRITTEN_AT = frozenset({"created_at", "updated_at"})
 """Columns of moments that never lie in the future."""
+# A moment of the year 0 is a ValueError in Python, and refused by PostgreSQL too.
+_REFUSALS = (
+    IntegrityError,
+    DataError,
+    psycopg.IntegrityError,
+    psycopg.DataError,
+    ValueError,
+)
+_TO_SECONDS = len("2026-01-01T00:00:00")
 _LEAP_SECOND = re.compile(r":60(?=[.Z+-])")
 
 
@@ -30,7 +40,7 @@ async def insert_rows(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -
     insert = _copy if kind.copied else _insert
     try:
         await insert(work, kind, names, rows)
-    except (IntegrityError, DataError, psycopg.IntegrityError, psycopg.DataError) as error:
+    except _REFUSALS as error:
         raise BundleError(
             Fault.ROWS, f"{kind.name}: there are rows that PostgreSQL refuses."
         ) from error
@@ -53,25 +63,33 @@ async def _copy(
     work: UnitOfWork, kind: BundleKind, names: Sequence[str], rows: Sequence[Row]
 ) -> None:
     """Half the time of `_insert`: nothing is parsed twice, and no row is asked for."""
-    forms: dict[str, Callable[[Any], str]] = {
-        name: _as_json for name in names if isinstance(kind.table.c[name].type, JSONB)
-    }
-    forms |= dict.fromkeys(_WRITTEN_AT.intersection(names), partial(_not_after, work.now))
+    forms: list[tuple[int, Callable[[Any], str]]] = [
+        (place, _as_json)
+        for place, name in enumerate(names)
+        if isinstance(kind.table.c[name].type, JSONB)
+    ]
+    not_after = partial(_not_after, work.now, wire_timestamp(work.now)[:_TO_SECONDS])
+    forms += [(place, not_after) for place, name in enumerate(names) if name in _WRITTEN_AT]
     statement = f"COPY {kind.table.name} ({', '.join(names)}) FROM STDIN"
     driver = await work.driver()
     async with driver.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
-            formed = {name: form(row[name]) for name, form in forms.items() if name in row}
-            values = {**row, **formed}
-            await copy.write_row([values.get(name) for name in names])
+            values = [row.get(name) for name in names]
+            for place, form in forms:
+                if values[place] is not None:
+                    values[place] = form(values[place])
+            await copy.write_row(values)
 
 
 def _as_json(value: JsonValue) -> str:
     return to_json(value).decode()
 
 
-def _not_after(now: datetime, value: str) -> str:
-    """A moment as a bundle says it, or now where it lies ahead."""
+def _not_after(now: datetime, second: str, value: str) -> str:
+    """A moment as a bundle says it, or now, which is in the `second`, where it lies ahead."""
+    # Moments of one form sort as their texts, and most are long ago.
+    if value[-1] == "Z" and value[:_TO_SECONDS] < second:
+        return value
     # RFC 3339 knows leap seconds, and Python does not.
     moment = _LEAP_SECOND.sub(":59", value.upper())
     return str(now) if datetime.fromisoformat(moment) > now else value
