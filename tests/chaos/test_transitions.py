@@ -1,7 +1,6 @@
 """PostgreSQL itself refuses every status change outside the tables of moves (promise I3)."""
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Any
 
 import psycopg
@@ -22,11 +21,7 @@ TABLES: Mapping[str, Mapping[Any, Any]] = {
     },
 }
 """Every table of durable work, and those of its parts."""
-MATRIX = [
-    (table, before, after)
-    for table, transitions in TABLES.items()
-    for before, after in product(transitions, repeat=2)
-]
+STATUSES = [(table, before) for table, moves in TABLES.items() for before in moves]
 _CONSTRAINTS = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype <> 'n'"
 
 
@@ -42,15 +37,20 @@ def connection(url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-@pytest.mark.parametrize(("table", "before", "after"), MATRIX)
+@pytest.mark.parametrize(("table", "before"), STATUSES)
 def test_only_the_moves_of_the_table_are_taken(
-    connection: psycopg.Connection, table: str, before: Any, after: Any
+    connection: psycopg.Connection, table: str, before: Any
 ) -> None:
+    moves = TABLES[table]
+    followed_by = {after for after in moves if _takes(connection, table, before, after)}
+    assert followed_by == {before, *moves[before]}
+
+
+def _takes(connection: psycopg.Connection, table: str, before: Any, after: Any) -> bool:
     connection.execute(f"DELETE FROM {table}")  # noqa: S608  # our own names
     connection.execute(f"INSERT INTO {table} (status) VALUES (%s)", (before.value,))  # noqa: S608
-    statement = f"UPDATE {table} SET status = %s"  # noqa: S608
-    if after == before or after in TABLES[table][before]:
-        assert connection.execute(statement, (after.value,)).rowcount == 1
-    else:
-        with pytest.raises(psycopg.errors.CheckViolation, match=f"status of {table} cannot change"):
-            connection.execute(statement, (after.value,))
+    try:
+        changed = connection.execute(f"UPDATE {table} SET status = %s", (after.value,))  # noqa: S608
+    except psycopg.errors.CheckViolation:  # all constraints of the table are gone
+        return False
+    return changed.rowcount == 1
