@@ -105,6 +105,7 @@ async def jobs(
         yield Jobs(engine, counting)
 
 
+@pytest.mark.long
 async def test_a_job_goes_chunk_by_chunk_to_its_end(jobs: Jobs) -> None:
     row = await jobs.ended(await jobs.accept(5))
     assert (row.status, row.result, row.error) == ("succeeded", {"counted": 5}, None)

@@ -140,6 +140,7 @@ def up(directory: Path) -> Iterator[Up]:
     running.end()
 
 
+@pytest.mark.long
 def test_the_reconciler_is_paused_right_after_a_start(up: Up) -> None:
     for option in ("--pause", "--unpause"):
         toggle = ["schedule", "toggle", "-s", "maintenance/reconcile", option, "--reason", "Try"]

@@ -132,6 +132,7 @@ async def database_id(client: Client, space: Space) -> str:
     return found
 
 
+@pytest.mark.long
 async def test_openapi_python_client_builds_a_graph_and_reads_it_back(
     attrs_client: ModuleType, client: Client, space: Space, database_id: str
 ) -> None:
@@ -153,6 +154,7 @@ async def test_openapi_python_client_builds_a_graph_and_reads_it_back(
     assert m.UpdateItem(title="x").to_dict() == {"title": "x"}
 
 
+@pytest.mark.long
 async def test_datamodel_codegen_builds_a_graph_and_reads_it_back(
     pydantic_models: ModuleType, client: Client, space: Space, database_id: str
 ) -> None:

@@ -21,6 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("importer", "imported", "contract"),
     [
@@ -65,6 +66,7 @@ def test_an_import_that_climbs_breaks_the_contract(
     assert any(line.startswith(contract) for line in broken), said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wing", ["people", "messages", "content", "data", "sources", "automation", "workspace"]
 )

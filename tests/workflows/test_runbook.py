@@ -133,6 +133,7 @@ def test_every_command_of_the_runbook_is_tried_here() -> None:
     assert {title for title, blocks in BLOCKS.items() if blocks} == tried
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", LOOKS)
 async def test_looking_changes_nothing(desk: Desk, title: str) -> None:
     before = await desk.row()
@@ -259,6 +260,7 @@ async def test_an_execution_that_timed_out_is_closed_by_the_reconciler(
     assert (run.status, run.error) == ("timed_out", "The execution timed out.")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", range(3), ids=["last-task", "event", "query"])
 async def test_a_reset_run_goes_on_and_its_row_stays_true(desk: Desk, block: int) -> None:
     before = await desk.row()

@@ -77,6 +77,7 @@ def s3(outbound: OutboundClient) -> S3Adapter:
     return S3Adapter(outbound)
 
 
+@pytest.mark.long
 async def test_folders_are_listed(s3: S3Adapter, given: ProviderAccess) -> None:
     await s3.check(given)
     found = await listed_ids(s3, given)

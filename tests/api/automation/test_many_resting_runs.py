@@ -129,6 +129,7 @@ async def test_what_rests_is_listed_cancelled_and_released_in_parts(
     assert await looked(attended) < MOST
 
 
+@pytest.mark.long
 async def test_a_trial_of_a_breaker_takes_the_oldest_alone(
     space: Space, paused: Json, looked: Any
 ) -> None:
@@ -141,6 +142,7 @@ async def test_a_trial_of_a_breaker_takes_the_oldest_alone(
     assert await resting_of(space) == RUNS
 
 
+@pytest.mark.long
 async def test_a_release_waits_for_room_in_the_line_of_the_workspace(
     client: Client, space: Space, paused: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:

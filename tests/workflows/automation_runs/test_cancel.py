@@ -78,6 +78,7 @@ async def test_cancel_while_waiting(engine: Engine) -> None:
     await unchanged(engine, automation.id, run_id, cancelled.model_dump_json())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["transform", "create_record", "http_request", "delay"])
 async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
     engine: Engine, serve: Serve, table: Id, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -175,6 +175,7 @@ async def test_a_completed_time_entry_starts_runs_by_its_target(
     await goods.change(subscriber, enabled=False)
 
 
+@pytest.mark.long
 async def test_failures_are_heard_but_not_those_of_their_handlers(goods: Listening) -> None:
     failing = graph(node("end", "stop", result="failed", message="no"))
     broken = await goods.automation("record_created", failing, filter="record.title == 'A'")
