@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from models.core.base import Id
+from models.core.row_updates import update_each
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.rules import imported_kind, sheet_label
@@ -226,12 +227,5 @@ async def change(work: UnitOfWork, row: ImportedRow, **values: object) -> None:
 
 async def _write(work: UnitOfWork, changes: Sequence[tuple[Id, Mapping[str, object]]]) -> None:
     """Write the same columns of several rows."""
-    values = [{"this": row_id, **new, "updated_at": work.now} for row_id, new in changes]
-    if values:
-        names = [name for name in values[0] if name != "this"]
-        await work.execute(
-            update(imported_resource)
-            .where(imported_resource.c.id == bindparam("this"))
-            .values({name: bindparam(name) for name in names}),
-            values,
-        )
+    changed = [(row_id, {**new, "updated_at": work.now}) for row_id, new in changes]
+    await update_each(work, imported_resource, changed)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from models.content.items.commands import check_parent
 from models.content.items.joins import live_item_of
@@ -12,6 +12,7 @@ from models.content.items.renaming import rename_items
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.row_updates import update_each
 from models.sources.external_resources.rules.resources import (
     Capability,
     MountStatus,
@@ -171,14 +172,8 @@ async def _update(
     first = [(row, resource) for row, resource in found if row.seen_by != job_id]
     if not first:
         return
-    values = [{"this": row.id, **_seen(work, job_id, resource)} for row, resource in first]
-    names = [key for key in values[0] if key != "this"]
-    await work.execute(
-        update(mount)
-        .where(mount.c.id == bindparam("this"))
-        .values({name: bindparam(name) for name in names}),
-        values,
-    )
+    changes = [(row.id, _seen(work, job_id, resource)) for row, resource in first]
+    await update_each(work, mount, changes)
     renamed = [
         (row.item_id, row.resource["name"], resource.name)
         for row, resource in first
