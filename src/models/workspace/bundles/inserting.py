@@ -22,14 +22,7 @@ from runtime.timestamps import wire_timestamp
 
 _WRITTEN_AT = frozenset({"created_at", "updated_at"})
 """Columns of moments that never lie in the future."""
-# A moment of the year 0 is a ValueError in Python, and refused by PostgreSQL too.
-_REFUSALS = (
-    IntegrityError,
-    DataError,
-    psycopg.IntegrityError,
-    psycopg.DataError,
-    ValueError,
-)
+_REFUSALS = (IntegrityError, DataError, psycopg.IntegrityError, psycopg.DataError)
 _TO_SECONDS = len("2026-01-01T00:00:00")
 _LEAP_SECOND = re.compile(r":60(?=[.Z+-])")
 
@@ -62,7 +55,7 @@ async def _insert(
 async def _copy(
     work: UnitOfWork, kind: BundleKind, names: Sequence[str], rows: Sequence[Row]
 ) -> None:
-    """Half the time of `_insert`: nothing is parsed twice, and no row is asked for."""
+    """Take PostgreSQL three fifths of the time of `_insert`; a row that is there is refused."""
     forms: list[tuple[int, Callable[[Any], str]]] = [
         (place, _as_json)
         for place, name in enumerate(names)
@@ -85,14 +78,17 @@ def _as_json(value: JsonValue) -> str:
     return to_json(value).decode()
 
 
-def _not_after(now: datetime, second: str, value: str) -> str:
-    """A moment as a bundle says it, or now, which is in the `second`, where it lies ahead."""
-    # Moments of one form sort as their texts, and most are long ago.
-    if value[-1] == "Z" and value[:_TO_SECONDS] < second:
+def _not_after(now: datetime, current_second: str, value: str) -> str:
+    """A moment of a bundle, or now if it lies ahead; `current_second` is now as text, in UTC."""
+    # Texts of one form sort as their moments, and most are long ago.
+    if value[-1] == "Z" and value[:_TO_SECONDS] < current_second:
         return value
     # RFC 3339 knows leap seconds, and Python does not.
     moment = _LEAP_SECOND.sub(":59", value.upper())
-    return str(now) if datetime.fromisoformat(moment) > now else value
+    try:
+        return str(now) if datetime.fromisoformat(moment) > now else value
+    except ValueError:  # the year 0, which PostgreSQL refuses
+        return value
 
 
 def _value(
