@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from psycopg.rows import tuple_row
 
 from runtime.prepared_statement import PreparedStatement, run_prepared
-from runtime.work import Prefetched, Work
+from runtime.work import PrefetchedRow, Work
 
 R = TypeVar("R")
 
@@ -57,13 +57,15 @@ class LeadingStatement(Generic[R]):
         if not rows:
             return None
         lead: R
-        lead, *others = joint.apart(rows[0])
+        lead, *others = joint.split(rows[0])
         taken = {name: getattr(lead, column) for name, column in self.values.items()}
         taken |= {name: [getattr(lead, column)] for name, column in self.arrays.items()}
         for prefetch, row in zip(prefetches, others, strict=True):
             statement = prefetch.statement
             led = {name: taken[name] for name in statement.parameters & taken.keys()}
-            work.prefetched.append(Prefetched(statement, {**prefetch.parameters, **led}, row))
+            work.prefetched_rows.append(
+                PrefetchedRow(statement, {**prefetch.parameters, **led}, row)
+            )
         return lead
 
 
@@ -84,7 +86,7 @@ class _Joint:
             parts.append(f"LEFT JOIN LATERAL {row} ON true")
         self.text = " ".join(parts)
 
-    def apart(self, values: Sequence[Any]) -> list[Any]:
+    def split(self, values: Sequence[Any]) -> list[Any]:
         """The row of each statement; None of one that has none."""
         (lead, *others), at = self._rows, len(self._rows[0]._fields)
         rows: list[Any] = [lead._make(values[:at])]

@@ -90,9 +90,9 @@ class PreparedStatement(Generic[R]):
 
     async def first(self, work: Work, parameters: Mapping[str, Any]) -> R | None:
         """The first row, or None; the one that was read ahead for it, if there is one."""
-        for at, ahead in enumerate(work.prefetched):
+        for at, ahead in enumerate(work.prefetched_rows):
             if ahead.statement is self and ahead.parameters == parameters:
-                del work.prefetched[at]
+                del work.prefetched_rows[at]
                 return cast("R | None", ahead.row)
         rows = await self.rows(work, parameters)
         return rows[0] if rows else None

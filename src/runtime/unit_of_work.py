@@ -39,18 +39,18 @@ class UnitOfWork(Work):
         assert self._connection is not None
         return self._connection
 
-    async def connected(self) -> AsyncConnection:
+    async def get_connection(self) -> AsyncConnection:
         """Its connection, for a statement."""
         return self.connection
 
-    def apart(self) -> AbstractAsyncContextManager[Work]:
+    def for_one_statement(self) -> AbstractAsyncContextManager[Work]:
         """The work of one statement that shares a transaction with the others only if all do."""
         return nullcontext(self)
 
     @override
     async def driver(self) -> psycopg.AsyncConnection[Any]:
         if self._driver is None:
-            pooled = await (await self.connected()).get_raw_connection()
+            pooled = await (await self.get_connection()).get_raw_connection()
             driver = pooled.driver_connection
             assert isinstance(driver, psycopg.AsyncConnection)
             self._driver = driver
@@ -65,14 +65,14 @@ class UnitOfWork(Work):
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """A part of the transaction that is undone alone when the block raises."""
-        async with (await self.connected()).begin_nested():
+        async with (await self.get_connection()).begin_nested():
             yield
 
     async def execute(
         self, statement: Executable, parameters: Parameters | None = None
     ) -> CursorResult[Any]:
         """Run a statement; with several parameter sets, once for each."""
-        return await (await self.connected()).execute(statement, parameters)
+        return await (await self.get_connection()).execute(statement, parameters)
 
     @overload
     async def rows(
@@ -136,14 +136,14 @@ class Reading(UnitOfWork):
         self._single = single
 
     @override
-    async def connected(self) -> AsyncConnection:
+    async def get_connection(self) -> AsyncConnection:
         if self._connection is None:
             self._connection = await self._stack.enter_async_context(self._engine.connect())
         return self._connection
 
     @override
-    def apart(self) -> AbstractAsyncContextManager[Work]:
-        return super().apart() if self._single is None else self._single()
+    def for_one_statement(self) -> AbstractAsyncContextManager[Work]:
+        return super().for_one_statement() if self._single is None else self._single()
 
     @override
     async def execute(

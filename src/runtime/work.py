@@ -16,7 +16,7 @@ from runtime.timestamps import truncate
 
 
 @dataclass(frozen=True, slots=True)
-class Prefetched:
+class PrefetchedRow:
     """A row that was read ahead (`prefetching`): of which statement, and with which parameters."""
 
     statement: object
@@ -34,7 +34,7 @@ class Work(ABC):
         """Durable work whose end, or answer, is written here: requests that wait for it are
         notified after the commit.
         """
-        self.prefetched: list[Prefetched] = []
+        self.prefetched_rows: list[PrefetchedRow] = []
         """Rows that nobody has asked for yet; whoever asks first takes them."""
         self._moments = count()
 

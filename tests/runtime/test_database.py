@@ -50,7 +50,7 @@ async def test_a_read_takes_a_connection_when_it_needs_one(numbers: Database) ->
     pool = numbers.engine.pool
     assert isinstance(pool, QueuePool)
     async with numbers.reading() as reading:
-        async with reading.apart() as single:
+        async with reading.for_one_statement() as single:
             assert (await ONE.first(single, {})).one == 1
         assert pool.checkedout() == 0
         assert await reading.scalar(text("SELECT 1")) == 1
@@ -60,7 +60,7 @@ async def test_a_read_takes_a_connection_when_it_needs_one(numbers: Database) ->
 
 async def test_the_first_statement_of_a_transaction_belongs_to_it(numbers: Database) -> None:
     setting = "SELECT current_setting('workspace.actor', true)"
-    async with numbers.transaction() as work, work.apart() as first:
+    async with numbers.transaction() as work, work.for_one_statement() as first:
         assert first is work
         await ACTING.first(first, {})
         assert await work.scalar(text(setting)) == "somebody"

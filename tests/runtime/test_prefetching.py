@@ -43,7 +43,7 @@ async def test_a_row_is_for_the_parameters_it_was_read_with(database: WatchedDat
         await LEADING.first(work, {"id": 1}, [Prefetch(ROOM, {"id": 5})])
         assert (await ROOM.first(work, {"id": 5, "room": 20})).name == "two"
         assert await ROOM.first(work, {"id": 50, "room": 20}) is None
-        assert len(work.prefetched) == 1
+        assert len(work.prefetched_rows) == 1
 
 
 async def test_a_row_is_given_once(database: WatchedDatabase) -> None:
@@ -64,4 +64,4 @@ async def test_a_row_that_is_not_there_is_not_asked_for_again(database: WatchedD
 async def test_nothing_is_read_with_a_row_that_is_not_there(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
         assert await LEADING.first(work, {"id": 9}, [Prefetch(SUM, {})]) is None
-        assert work.prefetched == []
+        assert work.prefetched_rows == []

@@ -37,10 +37,10 @@ async def everything(engine: Engine) -> str:
     """
     original = importing.end_stage
 
-    async def fail(work: UnitOfWork, held: Held, filled: Collection[str]) -> ImportStage:
+    async def fail(work: UnitOfWork, held: Held, filled_stages: Collection[str]) -> ImportStage:
         if held.stage == ImportStage.AUTOMATIONS:
             raise ConflictError("Not today.")
-        return await original(work, held, filled)
+        return await original(work, held, filled_stages)
 
     with patch("activities.legacy_imports.workspaces.importing.end_stage", fail):
         run_id = await begin(engine, await _bundle())

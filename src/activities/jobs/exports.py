@@ -19,7 +19,7 @@ from models.data.record_exports.shapes import ExportFormat
 from models.messages.jobs.rows import JobRow
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
-from runtime.measured_files import measured
+from runtime.file_digests import size_and_digest
 from runtime.object_store import ObjectStore
 
 PART = 10_000
@@ -88,7 +88,7 @@ class Exports(Chunks):
                 write_spreadsheet, file_format, job.input["labels"], source, target
             )
             await keep_open(work, writing)
-            size, digest = await asyncio.to_thread(measured, target)
+            size, digest = await asyncio.to_thread(size_and_digest, target)
             await keep_open(work, self._store.put_file(_file_key(job), target))
             return await record_export(work, job, _file_key(job), size, digest)
 

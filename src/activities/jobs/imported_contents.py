@@ -22,7 +22,7 @@ from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.rows import ImportedRow
 from models.sources.resource_imports.rules import HTML_TYPES, MARKDOWN_TYPES, PAGE_TYPES, essence
-from runtime.measured_files import measured
+from runtime.file_digests import size_and_digest
 from runtime.object_store import ObjectStore
 
 AT_ONCE = 8
@@ -89,7 +89,7 @@ async def _fetch(
     got = await in_time(
         connection.adapter.download(connection.access, resource, path, {}), DOWNLOAD_SECONDS
     )
-    size, digest = await asyncio.to_thread(measured, path)
+    size, digest = await asyncio.to_thread(size_and_digest, path)
     if size > MAX_DOWNLOAD_BYTES:
         raise ProviderProblem(ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB.")
     if row.kind == ImportedKind.PAGE:

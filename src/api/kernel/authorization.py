@@ -41,7 +41,7 @@ async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> No
         await _require_grant(access, request)
 
 
-def asked_next(operation: Operation, request: ApiRequest) -> Sequence[Prefetch]:
+def prefetches_of(operation: Operation, request: ApiRequest) -> Sequence[Prefetch]:
     """The statements that follow once the caller is known, if they may see the resource."""
     access = operation.access
     if access.resource is None or access.parameter is None:

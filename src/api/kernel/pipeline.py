@@ -24,7 +24,7 @@ from api.kernel.authentication import (
     prove,
     sync,
 )
-from api.kernel.authorization import admit, asked_next
+from api.kernel.authorization import admit, prefetches_of
 from api.kernel.body import (
     NO_BODY,
     Body,
@@ -214,7 +214,7 @@ class _Pipeline:
         """Authenticate and authorize the caller; between the two a bad body is refused."""
         request = self.request
         assert self.proof is not None
-        prefetches = asked_next(self.operation, request)
+        prefetches = prefetches_of(self.operation, request)
         caller = await authenticate(request.services, request.work, self.proof, prefetches)
         request.caller, request.roles = caller.principal, caller.roles
         if caller.principal.key_workspace_id is not None:

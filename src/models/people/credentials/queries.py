@@ -141,10 +141,10 @@ async def key_by_digest(
     What is prefetched takes `workspace_id`, `workspace_ids` and `user_id` from it.
     """
     for digest in digests:
-        async with work.apart() as first:
+        async with work.for_one_statement() as first:
             row = await _LEADING_KEY.first(first, {"digest": digest}, prefetches)
         if row is not None:
-            work.prefetched = first.prefetched
+            work.prefetched_rows = first.prefetched_rows
             return row
     return None
 

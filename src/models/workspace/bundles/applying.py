@@ -103,11 +103,11 @@ async def read_chunk(
     rows: dict[str, Sequence[Row]] = {}
     for kind in kinds:
         resolved = await resolve(work, target, kind, found[kind.name], findings)
-        rows[kind.name] = await prepared(work, target, kind, resolved.rows)
+        rows[kind.name] = await prepare_rows(work, target, kind, resolved.rows)
     return ReadChunk(rows, findings)
 
 
-async def prepared(
+async def prepare_rows(
     work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
 ) -> Sequence[Row]:
     """Rows whose ids are ids of the target, with the last word of their noun."""
@@ -117,8 +117,9 @@ async def prepared(
 async def apply_chunk(
     work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], chunk: ReadChunk
 ) -> Findings:
-    """Insert rows under their planned ids; rows that are there already stay as they are.
+    """Insert rows under their planned ids.
 
+    Rows that are there already stay as they are; of a kind that is copied there are none.
     `findings.rows` counts the rows that are there afterwards.
     """
     findings = chunk.findings

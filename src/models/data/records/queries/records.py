@@ -189,7 +189,7 @@ async def list_records(
         "database_id": database_id,
         "most": page.fetch,
     }
-    async with work.apart() as single:
+    async with work.for_one_statement() as single:
         if page.after is None:
             rows = await _FIRST_PAGE.rows(single, parameters)
         else:

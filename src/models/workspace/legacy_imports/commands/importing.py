@@ -43,10 +43,12 @@ def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list
     return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 
-async def end_stage(work: UnitOfWork, locked_entry: Held, filled: Collection[str]) -> ImportStage:
-    """All of a stage is applied; the next of the `filled` stages follows, or verification."""
+async def end_stage(
+    work: UnitOfWork, locked_entry: Held, filled_stages: Collection[str]
+) -> ImportStage:
+    """All of a stage is applied; the next of the `filled_stages` follows, or verification."""
     behind = IMPORT_STAGES[IMPORT_STAGES.index(locked_entry.stage) + 1 :]
-    following = next((one for one in behind if one in filled), ImportStage.VERIFYING)
+    following = next((one for one in behind if one in filled_stages), ImportStage.VERIFYING)
     if following != ImportStage.VERIFYING:
         await enter_stage(work, locked_entry, following)
         return following

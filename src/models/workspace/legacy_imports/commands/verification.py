@@ -10,7 +10,7 @@ from sqlalchemy import JSON, ColumnElement, Text, cast, column, func, literal, s
 from models.core.base import JsonObject
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.workspace.bundles.applying import prepared
+from models.workspace.bundles.applying import prepare_rows
 from models.workspace.bundles.id_map import found_count
 from models.workspace.bundles.inserting import or_default
 from models.workspace.bundles.lines import read_rows
@@ -53,7 +53,7 @@ async def verify_sample(
         if not source_rows:
             continue
         names = {name for row in source_rows for name in row}
-        rows = await prepared(work, target, kind, source_rows)
+        rows = await prepare_rows(work, target, kind, source_rows)
         if kind.store is not None:
             rows = await kind.store(work, target, rows)
         samples.append(await _compared(work, kind, names, rows))

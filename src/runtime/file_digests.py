@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 
-def measured(path: Path) -> tuple[int, bytes]:
+def size_and_digest(path: Path) -> tuple[int, bytes]:
     """The bytes that a file has, and their SHA-256; to be called on a thread."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").digest()
