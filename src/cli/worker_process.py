@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.outside_turns import OutsideTurnInterceptor, OutsideTurns
 from activities.parts import Parts
-from activities.poller import DueLook
+from activities.poller import DueLook, Loop
 from activities.schedules.schedules import Schedules
 from activities.slot_shares import SlotShareInterceptor
 from activities.suspects import SuspectInterceptor, Suspects
@@ -75,25 +76,10 @@ async def running_workers(
     database_url: str,
     queues: Sequence[Queue] = tuple(Queue),
     predecessor: int | None = None,
+    on_failed_start: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Relay]:
     """Workers, relay and listener, running until the block ends."""
-    deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
-    schedules = Schedules(parts.database, parts.client, SCHEDULED)
-    relay = Relay(
-        parts.database,
-        {**deliveries.by_intent(), Intent.SCHEDULE: schedules.deliver},
-        parts.starts,
-        replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
-    )
-    pollers = [kind(parts.database) for kind in _POLLERS]
-    look = DueLook(parts.database, pollers)
-    loops = (relay, look, *pollers)
-
-    def wake() -> None:
-        relay.wake()
-        look.wake()
-
-    parts.database.notify_workers = wake
+    relay, loops = _loops(parts, version)
     notifier = _notifier(parts, database_url)
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
@@ -104,16 +90,45 @@ async def running_workers(
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
         stack.push_async_callback(quarantine.close)
-        for worker in _workers(parts, version, queues, registrations.activities, suspects, failure):
-            await enter(worker)
-        promotion = promote_at_start(parts.client, version)
-        await enter(background(_raised(failure), suspects.run(), notifier.run(), promotion))
-        if Queue.AUTOMATION in queues:
-            for schedule in MAINTENANCE_SCHEDULES:
-                await ensure_schedule(parts.client, schedule)
-            listening = listen(libpq_url(database_url), {CHANNEL: lambda _: wake()})
-            await enter(background(*(loop.run() for loop in loops), listening))
+        try:
+            for worker in _workers(
+                parts, version, queues, registrations.activities, suspects, failure
+            ):
+                await enter(worker)
+            promotion = promote_at_start(parts.client, version)
+            await enter(background(_raised(failure), suspects.run(), notifier.run(), promotion))
+            if Queue.AUTOMATION in queues:
+                for schedule in MAINTENANCE_SCHEDULES:
+                    await ensure_schedule(parts.client, schedule)
+                listening = listen(
+                    libpq_url(database_url), {CHANNEL: lambda _: parts.database.notify_workers()}
+                )
+                await enter(background(*(loop.run() for loop in loops), listening))
+        except BaseException:
+            on_failed_start()
+            raise
         yield relay
+
+
+def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]:
+    """The relay, and all loops of a process with it; a commit of this process wakes them."""
+    deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
+    schedules = Schedules(parts.database, parts.client, SCHEDULED)
+    relay = Relay(
+        parts.database,
+        {**deliveries.by_intent(), Intent.SCHEDULE: schedules.deliver},
+        parts.starts,
+        replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
+    )
+    pollers = [kind(parts.database) for kind in _POLLERS]
+    look = DueLook(parts.database, [relay, *pollers])
+
+    def wake() -> None:
+        relay.wake()
+        look.wake()
+
+    parts.database.notify_workers = wake
+    return relay, (relay, look, *pollers)
 
 
 def _notifier(parts: Parts, database_url: str) -> Notifier:
@@ -219,7 +234,8 @@ async def run_worker(
     refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
     async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
         beside = background(_beat(heartbeat), report_presence(parts.database, queues))
-        async with running_workers(parts, version, url, queues, predecessor), beside:
+        cut_off = partial(_cut_off_later, code=1)
+        async with running_workers(parts, version, url, queues, predecessor, cut_off), beside:
             names = [queue.value for queue in queues]
             log.info("worker is ready", queues=names, build=version.build)
             try:

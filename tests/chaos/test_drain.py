@@ -65,6 +65,14 @@ cli.worker_process.DRAIN_SECONDS = 1
 QuarantineProcess.close = lambda self: asyncio.sleep(600)
 """
 
+STUCK_AT_START = (
+    STUCK
+    + """
+async def ensure_schedule(*_): raise RuntimeError("no schedules")
+cli.worker_process.ensure_schedule = ensure_schedule
+"""
+)
+
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
     deliveries = ExecutionDeliveries(idle.client, ROUTES).by_intent()
@@ -138,6 +146,11 @@ async def test_a_worker_that_is_asked_to_stop_and_cut_off_has_ended_in_order(
     await worker.ready()
     worker.process.terminate()
     assert await worker.ended() == 0, "no work is suspected of its end"
+
+
+async def test_a_worker_that_fails_before_it_is_ready_ends(workers: Workers) -> None:
+    worker = await workers.start(prepared=STUCK_AT_START)
+    assert await worker.ended() == 1
 
 
 @pytest.mark.long
