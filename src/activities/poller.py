@@ -5,7 +5,7 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import psycopg
 import structlog
@@ -47,13 +47,26 @@ class Loop(ABC):
         """Wait for something to do, and do it."""
 
 
+class DueWork(Protocol):
+    """Work that a look wakes when something is due for it."""
+
+    @property
+    def due(self) -> ColumnElement[bool]:
+        """True in PostgreSQL while there may be something to do, and cheap to ask."""
+
+    @property
+    def prompt(self) -> bool:
+        """True when a look after a notification asks for it, not only that of each second."""
+
+    def wake(self) -> None:
+        """Look for rows now."""
+
+
 class Poller(Loop):
     """Takes turns from the moment it is woken until one finds nothing."""
 
     due: ClassVar[ColumnElement[bool]]
-    """True in PostgreSQL while a turn may find something, and cheap to ask."""
     prompt: ClassVar[bool] = True
-    """Look after each notification, not only once a second."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -78,7 +91,7 @@ class Poller(Loop):
 class DueLook(Loop):
     """Wakes the pollers that have something to do, by one statement for all of them."""
 
-    def __init__(self, database: Database, pollers: Sequence[Poller]) -> None:
+    def __init__(self, database: Database, pollers: Sequence[DueWork]) -> None:
         self._database = database
         self._pollers = pollers
         self._prompt = [poller for poller in pollers if poller.prompt]
@@ -112,5 +125,5 @@ class DueLook(Loop):
                 poller.wake()
         await asyncio.sleep(SPACING_SECONDS)
 
-    def _asked(self, notified: bool) -> Sequence[Poller]:
+    def _asked(self, notified: bool) -> Sequence[DueWork]:
         return self._prompt if notified else self._pollers

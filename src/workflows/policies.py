@@ -73,8 +73,6 @@ ATTEMPT_TIMEOUT = timedelta(minutes=5)
 SWEEP_TIMEOUT = timedelta(minutes=5)
 SWEEP_RETRY = RetryPolicy(maximum_attempts=1)
 """A maintenance sweep is repeated by its schedule, not by a retry."""
-SWEEP_HEARTBEAT_TIMEOUT = timedelta(seconds=8)
-"""A sweep heartbeats with each row that it looks at; what a lost one did waits for the next."""
 
 PURGE_TIMEOUT = timedelta(minutes=5)
 """Start to close of one batch that is removed; its statements end long before."""

@@ -49,12 +49,18 @@ class ScheduleMaintenance:
     async def reconcile_schedules(self) -> dict[str, int]:
         """One sweep. Safe to repeat: a schedule that is right is left alone."""
         counts = {"synchronized": 0, "removed": 0}
+        listed = await self._listed([family.kind.family for family in SCHEDULES.values()])
         for family in SCHEDULES.values():
-            await self._sweep(family.kind, counts)
+            await self._sweep(family.kind, listed, counts)
+        for schedule_id in listed:
+            if parse_id(schedule_id.rpartition("/")[2]) is not None:
+                with _one_at_a_time(schedule_id):
+                    await self._schedules.synchronize(schedule_id)
+                    counts["removed"] += 1
         return counts
 
-    async def _sweep(self, kind: ScheduleTable, counts: dict[str, int]) -> None:
-        listed = await self._listed(kind.family)
+    async def _sweep(self, kind: ScheduleTable, listed: Listed, counts: dict[str, int]) -> None:
+        """Compare the rows of a family with what is listed, and leave there what has no row."""
         turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
         async for row in self._desired(kind):
             schedule_id = kind.family.workflow_id(row.id)
@@ -65,15 +71,11 @@ class ScheduleMaintenance:
                 if its_turn or _is_stale(wanted, utc_now()) or not _matches(wanted, found):
                     await self._schedules.synchronize(schedule_id)
                     counts["synchronized"] += 1
-        for schedule_id in listed:
-            if parse_id(schedule_id.rpartition("/")[2]) is not None:
-                with _one_at_a_time(schedule_id):
-                    await self._schedules.synchronize(schedule_id)
-                    counts["removed"] += 1
 
-    async def _listed(self, family: Family) -> Listed:
-        """The schedules of a family that Temporal lists, by their ids."""
-        query = f"{SearchAttribute.RUN_KIND} = '{family}'"
+    async def _listed(self, families: Sequence[Family]) -> Listed:
+        """The schedules of the families that Temporal lists, by their ids."""
+        names = ", ".join(f"'{family}'" for family in families)
+        query = f"{SearchAttribute.RUN_KIND} IN ({names})"
         listed: Listed = {}
         async for found in await self._client.list_schedules(query):
             activity.heartbeat()

@@ -24,20 +24,22 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import ClassVar
 
 import psycopg
 import structlog
+from sqlalchemy import ColumnElement, exists, func
 from temporalio.service import RPCError
 from typing_extensions import override
 
 from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.deliveries import Delivery
 from activities.outbox.run_starts import RunStarts
-from activities.poller import POLL_SECONDS, Loop
+from activities.poller import Loop
 from models.core.work_bounds import RUNNING
 from runtime.database import Database
 from runtime.families import Family
-from runtime.outbox import Intent, Outbox
+from runtime.outbox import Intent, Outbox, outbox
 
 log = structlog.get_logger()
 
@@ -55,6 +57,12 @@ LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
 class Relay(Loop):
     """Delivers until stopped; `wake` makes it look at once."""
+
+    due: ClassVar[ColumnElement[bool]] = exists().where(
+        outbox.c.claimed_until.is_(None) | (outbox.c.claimed_until <= func.now())
+    )
+    prompt: ClassVar[bool] = False
+    """A notification wakes it without a look."""
 
     def __init__(
         self,
@@ -93,14 +101,7 @@ class Relay(Loop):
             task.add_done_callback(self._done)
         self._crowded = len(self._under_way) >= self._limits.rows
         if len(claimed) < room or self._crowded:
-            await self._wait()
-
-    async def _wait(self) -> None:
-        """Wait until there may be something to deliver, and room to deliver it."""
-        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(POLL_SECONDS):
-                await self._wake.wait()
+            await self._wake.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

@@ -21,6 +21,11 @@ from cli.supervisor.ports import LOOPBACK
 from cli.supervisor.state import StateDir
 from runtime.families import SearchAttribute
 
+_ONE_PARTITION = (
+    "matching.numTaskqueueReadPartitions=1",
+    "matching.numTaskqueueWritePartitions=1",
+)
+"""Partitions spread a task queue over hosts. On one host they only forward tasks to each other."""
 _PROBE_TIMEOUT = timedelta(seconds=2)
 
 
@@ -40,7 +45,7 @@ def temporal_service(state: StateDir, ports: Mapping[str, int]) -> Service:
     # Without these two pragmas the throughput of a file-backed server halves.
     command += ["--sqlite-pragma=journal_mode=WAL", "--sqlite-pragma=synchronous=NORMAL"]
     command += [f"--search-attribute={name.value}=Keyword" for name in SearchAttribute]
-    command += [f"--dynamic-config-value={pair}" for pair in dynamic_config()]
+    command += [f"--dynamic-config-value={pair}" for pair in (*dynamic_config(), *_ONE_PARTITION)]
     return Service(
         name="temporal",
         command=command,

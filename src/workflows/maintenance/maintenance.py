@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.maintenance.reconciler import Reconciler
     from activities.maintenance.schedules import ScheduleMaintenance
     from activities.maintenance.usage import UsageMaintenance
-    from workflows.policies import SWEEP_HEARTBEAT_TIMEOUT, SWEEP_RETRY, SWEEP_TIMEOUT
+    from workflows.policies import SWEEP_RETRY, SWEEP_TIMEOUT
 
 Sweep = MethodAsyncNoParam[Any, dict[str, int]]
 
@@ -34,10 +34,7 @@ class Maintenance:
 
 
 async def _swept(sweep: Sweep, summary: str) -> dict[str, int]:
-    return await workflow.execute_activity_method(
-        sweep,
-        start_to_close_timeout=SWEEP_TIMEOUT,
-        heartbeat_timeout=SWEEP_HEARTBEAT_TIMEOUT,
-        retry_policy=SWEEP_RETRY,
-        summary=summary,
+    # Local, since sweeps that find nothing, twice a minute, are most of what an idle platform does.
+    return await workflow.execute_local_activity_method(
+        sweep, start_to_close_timeout=SWEEP_TIMEOUT, retry_policy=SWEEP_RETRY, summary=summary
     )
