@@ -1,6 +1,7 @@
 """The platform behind a pooler in transaction mode, which gives each transaction any session."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -14,10 +15,12 @@ from api.app import create_app
 from cli.doctor import check_pooler
 from runtime.platform_database import platform_database
 from runtime.settings import Settings
+from tests.support.bundles import exported
 from tests.support.client import Client, Contract
 from tests.support.endpoint import Serve
 from tests.support.engine import KEYS, Engine, graph, node, running_engine
 from tests.support.hooks import make_hook, send
+from tests.support.legacy_import_stories import begin, until
 from tests.support.pooler import SESSIONS, Pooler, pooler
 from tests.support.postgres import migrated_database
 from tests.support.sources import goods, make_source
@@ -26,6 +29,7 @@ from tests.support.spaces import Space, make_space
 pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.long]
 
 RUNS = 10 * SESSIONS
+SHEET_ROWS = 1_500
 STEPS = graph(
     node("one", "transform", output={"n": 1}),
     node("two", "transform", output={"n": 2}),
@@ -81,6 +85,29 @@ async def test_rows_come_in_and_change(pooled: Pooled, serve: Serve) -> None:
     source.answers(goods(("a", "One", 3), ("b", "Two", 2), ("c", "Three", None)))
     assert (await source.refresh())["status"] == "succeeded"
     assert (await source.records())["a"]["data"]["price"] == 3
+
+
+async def test_a_sheet_and_the_bundle_of_its_workspace_come_in(pooled: Pooled) -> None:
+    path, engine = pooled.space.path, pooled.engine
+    rows = "name,price\n" + "".join(f"Tea {n},{n}\n" for n in range(SHEET_ROWS))
+    sheet = {"label": "Goods", "kind": "inline", "format": "csv", "fields": [],
+             "content": base64.b64encode(rows.encode()).decode()}  # fmt: skip
+    answer = await pooled.client.post(f"{path}/data-sources/import-spreadsheet", json=sheet)
+    assert answer.json()["data"]["recordCount"] == SHEET_ROWS, answer.text
+    run_id = await begin(engine, await exported(pooled.space, engine.store, page=500))
+    (entry,) = (await until(engine, run_id, "completed", "failed")).workspaces
+    assert entry.stage == "done"
+    assert entry.counts["record"] >= SHEET_ROWS
+
+
+async def test_a_loop_runs_to_its_end(pooled: Pooled) -> None:
+    loop = graph(
+        node("loop", "for_each", items=list(range(RUNS)), parallelism=SESSIONS),
+        node("body", "transform", output={}),
+        edges=[("loop", "body", "item")],
+    )
+    run = await pooled.engine.run(loop)
+    assert (run.status, len(run.node_runs)) == ("succeeded", RUNS + 1)
 
 
 async def test_runs_complete_when_the_pooler_dies(pooled: Pooled) -> None:
