@@ -79,22 +79,22 @@ KIND_RULES: dict[FieldKind, KindRule] = {
 }
 
 
-def is_plain(spec: FieldSpec, written: Sequence[Any]) -> bool:
+def is_plain(spec: FieldSpec, column: Sequence[Any]) -> bool:
     """True when the field stores each of these values as it is, and none of them clears it."""
-    kinds, rule = set(map(type, written)), KIND_RULES[spec.kind]
+    kinds, rule = set(map(type, column)), KIND_RULES[spec.kind]
     assert rule.check is not None, "clients write this kind"
-    if type(None) in kinds or (spec.required and not all(written)):
+    if type(None) in kinds or (spec.required and not all(column)):
         return False
     if kinds == {str}:
         if rule.plain is not None:
-            return rule.plain.takes(written)
-        written = list(set(written))
+            return rule.plain.takes(column)
+        column = list(set(column))
     try:
-        checked = [rule.check(spec, value) for value in written]
+        checked = [rule.check(spec, value) for value in column]
     except InvalidValueError:
         return False
     # 3 and 3.0 are equal, and are not stored alike.
-    return checked == written and set(map(type, checked)) == kinds
+    return checked == column and set(map(type, checked)) == kinds
 
 
 class ResultKind(StrEnum):
