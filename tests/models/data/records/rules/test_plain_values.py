@@ -76,7 +76,7 @@ def test_the_values_of_a_field_are_plain_only_as_they_are_stored(key: str, rows:
 
 
 def test_plain_values_are_seen_as_such() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {FieldKind.NUMBER: 1.5, FieldKind.DATE: "2026-01-31"},
         {FieldKind.MULTI_SELECT: ["low"]},
     ]
