@@ -26,7 +26,6 @@ from models.data.records.rules.write.writes import (
     Write,
     WriteOp,
     data_bytes,
-    new_record,
     plan_change,
     plan_new,
 )
@@ -249,8 +248,7 @@ def _planned(
     for entry in checked_writes:
         if entry.before is None:
             surface_id = None if entry.write.content_from is None else new_id()
-            row = new_record(schema, new_id(), entry.change, surface_id, actor.user_id, work.now)
-            plan = plan_new(row, entry)
+            plan = plan_new(schema, entry, new_id(), surface_id, actor.user_id, work.now)
         else:
             now = linked.get(entry.before.id, {})
             links = {key: now.get(key, ()) for key in entry.links}, entry.links

@@ -112,22 +112,26 @@ class Planned(NamedTuple):
         return frozenset(changed_keys(history.before, history.after, history.omitted))
 
 
-def new_record(
+def plan_new(
     schema: Schema,
+    checked_write: Checked,
     record_id: Id,
-    change: Change,
     content_surface_id: Id | None,
     user_id: Id,
     now: datetime,
-) -> StoredRecord:
-    """The row of a new record with these values."""
-    return StoredRecord(
+) -> Planned:
+    """A new record with the values and links of the write."""
+    write, _, change, all_links = checked_write
+    links = {key: targets for key, targets in all_links.items() if targets}
+    data = dict(change.values)
+    title = data.pop(TITLE_KEY, "")
+    after = StoredRecord(
         id=record_id,
         workspace_id=schema.workspace_id,
         database_id=schema.database_id,
         content_surface_id=content_surface_id,
-        title=change.title or "",
-        data=change.data,
+        title=title,
+        data=data,
         computed={},
         number=None,
         archived=False,
@@ -137,17 +141,10 @@ def new_record(
         updated_at=now,
         deleted_at=None,
     )
-
-
-def plan_new(after: StoredRecord, checked_write: Checked) -> Planned:
-    """A new record with these values and links."""
-    links = {key: targets for key, targets in checked_write.links.items() if targets}
-    shown = {TITLE_KEY: after.title, **after.data, **_ids(links)}
-    history = recorded(after.id, ChangeKind.CREATED, None, shown)
-    content_from = checked_write.write.content_from
-    return Planned(
-        None, after, ChangeKind.CREATED, checked_write.change, links, history, content_from
+    history = recorded(
+        record_id, ChangeKind.CREATED, None, {TITLE_KEY: title, **data, **_ids(links)}
     )
+    return Planned(None, after, ChangeKind.CREATED, change, links, history, write.content_from)
 
 
 def plan_change(
