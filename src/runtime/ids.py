@@ -13,12 +13,9 @@ def new_id() -> uuid.UUID:
     made, and 62 random bits.
     """
     milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
-    value = milliseconds << 80
-    value |= 0x7 << 76
-    value |= (nanoseconds * 4096 // 1_000_000) << 64
-    value |= 0b10 << 62
-    value |= int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1)
-    return uuid.UUID(int=value)
+    moment = milliseconds << 80 | nanoseconds * 4096 // 1_000_000 << 64
+    random = int.from_bytes(os.urandom(8), "big") >> 2
+    return uuid.UUID(int=moment | 0x7 << 76 | 0b10 << 62 | random)
 
 
 def least_id(moment: datetime) -> uuid.UUID:

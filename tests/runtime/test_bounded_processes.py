@@ -50,6 +50,10 @@ def niceness(_given: bytes) -> bytes:
     return str(os.nice(0)).encode()
 
 
+def processors(_given: bytes) -> bytes:
+    return b",".join(b"%d" % one for one in os.sched_getaffinity(0))
+
+
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
@@ -73,6 +77,12 @@ def test_a_call_over_its_bounds_fails_and_the_next_one_is_answered(
 def test_a_child_answers_many_calls_and_yields_to_everybody(processes: BoundedProcesses) -> None:
     assert processes.call(pid, b"") == processes.call(pid, b"")
     assert int(processes.call(niceness, b"")) == min(os.nice(0) + 10, 19)
+
+
+def test_children_leave_half_of_the_processors_to_everybody(processes: BoundedProcesses) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    used = {int(one) for one in processes.call(processors, b"").split(b",")}
+    assert used == set(allowed[len(allowed) // 2 :])
 
 
 def test_an_error_of_the_function_is_raised(processes: BoundedProcesses) -> None:

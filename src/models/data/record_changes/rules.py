@@ -1,8 +1,8 @@
 """The part of a change of a record that is stored. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
@@ -20,8 +20,7 @@ class ChangeKind(StrEnum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedChange:
+class RecordedChange(NamedTuple):
     """One change of one record.
 
     `before` and `after` map the keys of changed fields to their values, a key without a value
@@ -39,22 +38,20 @@ def recorded(
     record_id: Id, kind: ChangeKind, before: JsonObject | None, after: JsonObject | None
 ) -> RecordedChange:
     """The change, without the values that are too long to keep."""
-    omitted = _long_keys(before) | _long_keys(after)
-    if not omitted:
+    if not _long(before) and not _long(after):
         return RecordedChange(record_id, kind, before, after)
+    omitted = _long_keys(before) | _long_keys(after)
     return RecordedChange(
         record_id, kind, _without(before, omitted), _without(after, omitted), sorted(omitted)
     )
 
 
 def _long_keys(values: JsonObject | None) -> set[str]:
-    if values is None or not _long(values):
-        return set()
-    return {key for key, value in values.items() if _long(value)}
+    return {key for key, value in (values or {}).items() if _long(value)}
 
 
 def _long(value: object) -> bool:
-    return len(to_json(value)) > MAX_KEPT
+    return value is not None and len(to_json(value)) > MAX_KEPT
 
 
 def _without(values: JsonObject | None, omitted: set[str]) -> JsonObject | None:

@@ -173,7 +173,8 @@ async def _prefilled(
 ) -> tuple[JsonObject, JsonObject]:
     change, links = read_prefill(schema.fields, data or {}, relations or {})
     await check_named(work, actor, schema, change, links)
-    return change.values, {key: [str(target) for target in ids] for key, ids in links.items()}
+    targets = {key: [str(target) for target in ids] for key, ids in links.items()}
+    return dict(change.values), targets
 
 
 async def _unset_default(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:

@@ -4,11 +4,13 @@ Beyond its entry here, `settings` has what the settings of a kind may be, and `v
 what its values become in another kind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from models.core.filters.forms import ValueForm
+from models.core.values import InvalidValueError
 from models.data.fields.rules import values
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import FieldKind
@@ -75,6 +77,24 @@ KIND_RULES: dict[FieldKind, KindRule] = {
     FieldKind.CREATED_BY: KindRule(ValueForm.USER, None),
     FieldKind.UPDATED_BY: KindRule(ValueForm.USER, None),
 }
+
+
+def is_plain(spec: FieldSpec, column: Sequence[Any]) -> bool:
+    """True when the field stores each of these values as it is, and none of them clears it."""
+    kinds, rule = set(map(type, column)), KIND_RULES[spec.kind]
+    assert rule.check is not None, "clients write this kind"
+    if type(None) in kinds or (spec.required and not all(column)):
+        return False
+    if kinds == {str}:
+        if rule.plain is not None:
+            return rule.plain.takes(column)
+        column = list(set(column))
+    try:
+        checked = [rule.check(spec, value) for value in column]
+    except InvalidValueError:
+        return False
+    # 3 and 3.0 are equal, and are not stored alike.
+    return checked == column and set(map(type, checked)) == kinds
 
 
 class ResultKind(StrEnum):

@@ -1,7 +1,6 @@
 """From writes to what they make of records: everything that may refuse them happens here."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 
 from models.core.access.rules import Actor
@@ -27,7 +26,6 @@ from models.data.records.rules.write.writes import (
     Write,
     WriteOp,
     data_bytes,
-    new_record,
     plan_change,
     plan_new,
 )
@@ -75,9 +73,9 @@ def _resolved(writes: Sequence[Write], matches: Matches) -> Sequence[Write]:
     return [
         write
         if write.op is not WriteOp.UPSERT or write.at not in matches.spellings
-        else replace(write, op=WriteOp.UPDATE, record_id=matches.record_ids[write.at])
+        else write._replace(op=WriteOp.UPDATE, record_id=matches.record_ids[write.at])
         if write.at in matches.record_ids
-        else replace(write, op=WriteOp.CREATE)
+        else write._replace(op=WriteOp.CREATE)
         for write in writes
     ]
 
@@ -113,7 +111,7 @@ async def _held(
     entries = [
         entry
         if entry.write.record_id is None
-        else replace(entry, before=rows.get(entry.write.record_id))
+        else entry._replace(before=rows.get(entry.write.record_id))
         for entry in checked_writes
     ]
     missing = [
@@ -159,17 +157,18 @@ async def _with_new_options(
     if growth.schema is schema:
         return schema, writes
     pairs = zip(writes, growth.rows, strict=True)
-    return growth.schema, [replace(write, data=values) for write, values in pairs]
+    return growth.schema, [write._replace(data=values) for write, values in pairs]
 
 
 def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], list[Detail]]:
     """The writes, as far as the fields take what they say, and everything that is wrong."""
     check = DataCheck(schema.fields)
+    plain = check.plain_keys([write.data for write in writes]) if len(writes) > 1 else frozenset()
     checked_writes: list[Checked] = []
     problems: list[Detail] = []
     for write in writes:
         read = check.new if write.op is WriteOp.CREATE else check.patch
-        change, wrong = read(write.data, write.at)
+        change, wrong = read(write.data, write.at, plain)
         links: Links = {}
         if write.relations:
             links, unlinkable = read_relations(
@@ -249,8 +248,7 @@ def _planned(
     for entry in checked_writes:
         if entry.before is None:
             surface_id = None if entry.write.content_from is None else new_id()
-            row = new_record(schema, new_id(), entry.change, surface_id, actor.user_id, work.now)
-            plan = plan_new(row, entry)
+            plan = plan_new(schema, entry, new_id(), surface_id, actor.user_id, work.now)
         else:
             now = linked.get(entry.before.id, {})
             links = {key: now.get(key, ()) for key in entry.links}, entry.links

@@ -1,7 +1,6 @@
 """New records from templates: their values, their links and what stands on their surface."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from models.content.surfaces.commands.surfaces import copy_to_records
 from models.core.access.rules import Actor
@@ -30,8 +29,7 @@ async def with_templates(
             continue
         prefill = prefills[write.template_id]
         filled.append(
-            replace(
-                write,
+            write._replace(
                 data={**prefill.data, **write.data},
                 relations={**prefill.relations, **write.relations},
                 content_from=prefill.content_surface_id,

@@ -11,11 +11,9 @@ from models.data.records.rules.write.data import with_title
 from models.data.records.rules.write.writes import Write, WriteOp
 from models.data.records.shapes import (
     BatchOperation,
-    CreateOperation,
     CreateRecord,
     UpdateOperation,
     UpdateRecord,
-    UpsertOperation,
 )
 from runtime.errors import Detail, ValidationError
 
@@ -61,14 +59,14 @@ def read_operations(operations: Sequence[BatchOperation]) -> tuple[list[Write], 
 
 
 def _write(operation: BatchOperation, at: str) -> Write:
-    op = WriteOp(operation.op)
-    if isinstance(operation, UpsertOperation):
-        return creation(operation, op, operation.upsert_by, at)
-    if isinstance(operation, CreateOperation):
+    if operation.op == "create":
         return creation(operation, at=at)
+    if operation.op == "upsert":
+        return creation(operation, WriteOp.UPSERT, operation.upsert_by, at)
+    op = WriteOp(operation.op)
     record_id = operation.record_id
     expected_updated_at = read_moment(operation.expected_updated_at, f"{at}expectedUpdatedAt")
-    if isinstance(operation, UpdateOperation):
+    if operation.op == "update":
         data = _patched(operation, at)
         relations = operation.relations or {}
         return Write(

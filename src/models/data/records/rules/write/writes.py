@@ -1,9 +1,9 @@
 """The results of writes: the state each leaves of a record, and what its history keeps. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
@@ -13,7 +13,7 @@ from models.core.values import same_json
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind, RecordedChange, changed_keys, recorded
-from models.data.records.rules.write.data import Change
+from models.data.records.rules.write.data import NO_CHANGE, Change
 
 MAX_DATA_BYTES = 1 << 20
 TRASH = timedelta(days=30)
@@ -21,6 +21,8 @@ TRASH = timedelta(days=30)
 
 Links = Mapping[str, Sequence[Id]]
 """Key of a relation field → the records it points at, in order."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class WriteOp(StrEnum):
@@ -32,8 +34,7 @@ class WriteOp(StrEnum):
     RESTORE = "restore"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(NamedTuple):
     """One record to write, as it was asked for; `at` is the path of that in the body.
 
     `content_from` is the surface of its template, if anything stands on it.
@@ -43,8 +44,8 @@ class Write:
     op: WriteOp
     at: str = ""
     record_id: Id | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
-    relations: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = NOTHING
+    relations: Mapping[str, Any] = NOTHING
     template_id: Id | None = None
     content_from: Id | None = None
     upsert_by: Sequence[str] = ()
@@ -71,8 +72,7 @@ class StoredRecord(NamedTuple):
     deleted_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """A write whose values its fields take; `before` is the record it finds, once that is held."""
 
     write: Write
@@ -81,8 +81,7 @@ class Checked:
     links: Links
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A record before and after a write; `before` is None for a new one.
 
     `change` is what the row's `data` gets, `links` what the relation fields shall hold that the
@@ -92,8 +91,8 @@ class Planned:
     before: StoredRecord | None
     after: StoredRecord
     kind: ChangeKind | None
-    change: Change = field(default_factory=Change)
-    links: Links = field(default_factory=dict)
+    change: Change = NO_CHANGE
+    links: Links = NOTHING
     history: RecordedChange | None = None
     content_from: Id | None = None
 
@@ -113,22 +112,26 @@ class Planned:
         return frozenset(changed_keys(history.before, history.after, history.omitted))
 
 
-def new_record(
+def plan_new(
     schema: Schema,
+    checked_write: Checked,
     record_id: Id,
-    change: Change,
     content_surface_id: Id | None,
     user_id: Id,
     now: datetime,
-) -> StoredRecord:
-    """The row of a new record with these values."""
-    return StoredRecord(
+) -> Planned:
+    """A new record with the values and links of the write."""
+    write, _, change, all_links = checked_write
+    links = {key: targets for key, targets in all_links.items() if targets}
+    data = dict(change.values)
+    title = data.pop(TITLE_KEY, "")
+    after = StoredRecord(
         id=record_id,
         workspace_id=schema.workspace_id,
         database_id=schema.database_id,
         content_surface_id=content_surface_id,
-        title=change.title or "",
-        data=change.data,
+        title=title,
+        data=data,
         computed={},
         number=None,
         archived=False,
@@ -138,17 +141,10 @@ def new_record(
         updated_at=now,
         deleted_at=None,
     )
-
-
-def plan_new(after: StoredRecord, checked_write: Checked) -> Planned:
-    """A new record with these values and links."""
-    links = {key: targets for key, targets in checked_write.links.items() if targets}
-    shown = {TITLE_KEY: after.title, **after.data, **_ids(links)}
-    history = recorded(after.id, ChangeKind.CREATED, None, shown)
-    content_from = checked_write.write.content_from
-    return Planned(
-        None, after, ChangeKind.CREATED, checked_write.change, links, history, content_from
+    history = recorded(
+        record_id, ChangeKind.CREATED, None, {TITLE_KEY: title, **data, **_ids(links)}
     )
+    return Planned(None, after, ChangeKind.CREATED, change, links, history, write.content_from)
 
 
 def plan_change(
