@@ -195,7 +195,7 @@ class _Inbound(ActivityInboundInterceptor):
 def _caller(info: activity.Info, arguments: Sequence[Any]) -> Caller | None:
     workspace = (info.priority.fairness_key or "").partition("/")[0]
     execution = info.workflow_id or ""
-    if not workspace or _family(execution) in _FREE:
+    if info.is_local or not workspace or _family(execution) in _FREE:
         return None
     # The same whenever a workflow makes the call again.
     call = repr((execution, info.activity_type, arguments))

@@ -61,6 +61,8 @@ class _Inbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         workspace = (info.priority.fairness_key or "").partition("/")[0]
+        if info.is_local or not workspace:
+            return await super().execute_activity(input)
         with self._shares.slot(workspace) as within:
             if not within:
                 raise ApplicationError(

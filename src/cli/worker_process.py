@@ -45,6 +45,7 @@ from runtime.families import Family, Queue
 from runtime.notifier import CHANNEL, Notifier, listen
 from runtime.outbox import Intent
 from runtime.settings import Settings
+from workflows.near_calls import NearCallInterceptor
 from workflows.runners import production_runner
 
 log = structlog.get_logger()
@@ -58,6 +59,7 @@ LOCAL_ACTIVITY_SLOTS = 20
 LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
 """At once in local activities."""
 ACTIVITY_SLOTS = 100
+SWEEP_SLOTS = 20
 OVERFLOW_SLOTS = 50
 """Of calls over the shares of their workspaces."""
 BULK_SLOTS = 4
@@ -139,6 +141,7 @@ def _workers(
 ) -> list[Worker]:
     interceptors: list[Interceptor] = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
     shares, turns = SlotShareInterceptor(ACTIVITY_SLOTS), OutsideTurnInterceptor()
+    near = [NearCallInterceptor()] if Queue.IO in queues else []
     parts.outbound.turns = OutsideTurns(parts.database)
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
@@ -162,11 +165,14 @@ def _workers(
             deployment_config=version.config(),
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
+            max_concurrent_activities=ACTIVITY_SLOTS + SWEEP_SLOTS,
             max_cached_workflows=CACHED_WORKFLOWS,
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACE,
             on_fatal_error=on_fatal_error,
-            interceptors=interceptors,
+            max_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
+            default_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
+            interceptors=[*near, shares, turns, *interceptors],
         ),
         Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS, shares, turns),
         Queue.IO_OVERFLOW: lambda: activity_worker(Queue.IO_OVERFLOW, OVERFLOW_SLOTS, turns),
