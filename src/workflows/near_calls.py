@@ -2,11 +2,13 @@
 
 Temporal hands an activity over with the answer to the workflow task that schedules it, where both
 have one queue and the worker a free slot. On a queue of its own it costs another write and a poll.
+What is handed over comes without its priority, which therefore stands in a header.
 """
 
 from dataclasses import replace
 from typing import Any
 
+from temporalio import workflow
 from temporalio.worker import (
     Interceptor,
     StartActivityInput,
@@ -17,6 +19,7 @@ from temporalio.worker import (
 from temporalio.workflow import ActivityHandle
 from typing_extensions import override
 
+from runtime.fairness import header_of
 from runtime.families import Queue
 
 
@@ -39,5 +42,7 @@ class _Inbound(WorkflowInboundInterceptor):
 class _Outbound(WorkflowOutboundInterceptor):
     @override
     def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
-        near = replace(input, task_queue=None) if input.task_queue == Queue.IO else input
-        return super().start_activity(near)
+        if input.task_queue != Queue.IO:
+            return super().start_activity(input)
+        headers = {**input.headers, **header_of(workflow.info().priority)}
+        return super().start_activity(replace(input, task_queue=None, headers=headers))
