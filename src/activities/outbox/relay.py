@@ -47,8 +47,6 @@ STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
-DELETION_SECONDS = 0.05
-"""A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
@@ -72,6 +70,7 @@ class Relay(Loop):
         """The last claim left no room for another row."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
+        """Rows that the next claim deletes, a second later at most."""
         self._last_line = BEFORE_ALL
         starts.on_room = self.wake
 
@@ -109,8 +108,6 @@ class Relay(Loop):
             log.warning("an intent was left", error=type(error).__name__)
         if self._crowded:
             self._wake.set()
-        elif not self._under_way:
-            asyncio.get_running_loop().call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""
