@@ -26,6 +26,7 @@ async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
     """A quiet workspace alone and beside 1,000 queued runs; and how fast those are gone."""
     latency = Figure(f"quiet workspace beside {QUEUED} queued runs, p95", "ms", at_most=3.0)
     drain = Figure(f"{QUEUED} queued runs beside a quiet workspace", "1/s", at_least=0.7)
+    every = Figure("the same, with the runs of the quiet workspace", "1/s", at_least=0.7)
     noisy = await platform.publish("Noisy", THREE_QUICK)
     async with another_workspace(platform) as quiet:
         calm = await quiet.publish("Quiet", THREE_QUICK)
@@ -37,9 +38,11 @@ async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
             await _queue_up(platform, noisy)
             beside, disturbed = await measured(quiet, calm, _drained(platform, noisy))
             drain.add(disturbed, undisturbed)
+            # They take processors from the backlog, and so does looking for their ends.
+            every.add(disturbed * (QUEUED + len(beside)) / QUEUED, undisturbed)
             latency.add(quantile(beside, 0.95) * 1000, quantile(alone, 0.95) * 1000)
             latency.tail(beside, alone)
-    return [latency, drain]
+    return [latency, drain, every]
 
 
 async def measured(

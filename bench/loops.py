@@ -56,8 +56,8 @@ async def node_costs(
 ) -> list[Figure]:
     """Milliseconds that one node more adds to a run, many runs at once.
 
-    The SDK hands an activity of the workflow's own queue over with the workflow task. Outside nodes
-    have a queue of their own (decisions D1), so they are compared with both ways.
+    Temporal hands an activity of the workflow's own queue over with the workflow task. So it does
+    with outside nodes while the worker has a slot (ADR 0113); else they go through another queue.
     """
     quick = Figure("one quick node more vs one regular activity more", "ms", at_most=0.5)
     outside = Figure("one outside node more vs one regular activity more", "ms", at_most=1.3)

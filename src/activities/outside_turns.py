@@ -7,7 +7,7 @@ moment it was told (`workflows/outside_calls.py`), and it stands in its line mea
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -24,6 +24,7 @@ from models.sources.outbound_limits.line import Call, Wait
 from models.sources.outbound_limits.rules import LEASE, PAUSING
 from runtime.callable_urls import canonical_host
 from runtime.database import Database
+from runtime.fairness import workspace_of
 from runtime.families import Family
 from runtime.outbound.messages import OutboundResponse
 from runtime.outbound.turns import Caller, calling
@@ -185,21 +186,21 @@ class OutsideTurnInterceptor(Interceptor):
 class _Inbound(ActivityInboundInterceptor):
     @override
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        token = calling.set(_caller(activity.info(), input.args))
+        token = calling.set(_caller(activity.info(), input))
         try:
             return await super().execute_activity(input)
         finally:
             calling.reset(token)
 
 
-def _caller(info: activity.Info, arguments: Sequence[Any]) -> Caller | None:
-    workspace = (info.priority.fairness_key or "").partition("/")[0]
+def _caller(info: activity.Info, call: ExecuteActivityInput) -> Caller | None:
+    workspace = workspace_of(info, call.headers)
     execution = info.workflow_id or ""
-    if not workspace or _family(execution) in _FREE:
+    if info.is_local or not workspace or _family(execution) in _FREE:
         return None
     # The same whenever a workflow makes the call again.
-    call = repr((execution, info.activity_type, arguments))
-    key = hashlib.sha256(call.encode()).hexdigest()[:32]
+    made = repr((execution, info.activity_type, call.args))
+    key = hashlib.sha256(made.encode()).hexdigest()[:32]
     return Caller(UUID(workspace), UUID(execution.split("/")[1]), execution, key)
 
 

@@ -14,6 +14,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from typing_extensions import override
 
+from runtime.fairness import workspace_of
+
 OVERFLOWED = "overflowed"
 """The type of the error of a call over a share, not begun; it says the attempts made before."""
 
@@ -60,7 +62,9 @@ class _Inbound(ActivityInboundInterceptor):
     @override
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
-        workspace = (info.priority.fairness_key or "").partition("/")[0]
+        workspace = workspace_of(info, input.headers)
+        if info.is_local or not workspace:
+            return await super().execute_activity(input)
         with self._shares.slot(workspace) as within:
             if not within:
                 raise ApplicationError(

@@ -34,6 +34,7 @@ from activities.triggers.dispatcher import Dispatcher
 from cli.deploy.version import WorkerVersion, promote_at_start
 from cli.families.registry import PINNED, ROUTES, SCHEDULED, WORKFLOWS, registrations_of
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
+from cli.near_calls import NearCallInterceptor
 from cli.polling import require_polling
 from cli.presence import report_presence
 from cli.quarantine.process import QuarantineProcess
@@ -59,10 +60,14 @@ LOCAL_ACTIVITY_SLOTS = 20
 LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
 """At once in local activities."""
 ACTIVITY_SLOTS = 100
+SWEEP_SLOTS = 20
+"""Of sweeps, on the queue of the workflows."""
 OVERFLOW_SLOTS = 50
 """Of calls over the shares of their workspaces."""
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
+HEARTBEAT = timedelta(seconds=HEARTBEAT_SECONDS)
+"""A cancelled activity learns of it with its next heartbeat."""
 BEAT_SECONDS = 1.0
 STICKY_TIMEOUT = timedelta(seconds=5)
 """The time a workflow waits for the worker that has it in memory, before any other takes it."""
@@ -154,6 +159,7 @@ def _workers(
 ) -> list[Worker]:
     interceptors: list[Interceptor] = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
     shares, turns = SlotShareInterceptor(ACTIVITY_SLOTS), OutsideTurnInterceptor()
+    near = [NearCallInterceptor()] if Queue.IO in queues else []
     parts.outbound.turns = OutsideTurns(parts.database)
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
@@ -168,26 +174,45 @@ def _workers(
         )
 
     workers = {
-        Queue.AUTOMATION: lambda: Worker(
-            parts.client,
-            task_queue=Queue.AUTOMATION,
-            workflows=WORKFLOWS,
-            activities=activities[Queue.AUTOMATION],
-            workflow_runner=production_runner(() if version.takes_over else PINNED),
-            deployment_config=version.config(),
-            max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
-            max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
-            max_cached_workflows=CACHED_WORKFLOWS,
-            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
-            graceful_shutdown_timeout=GRACE,
-            on_fatal_error=on_fatal_error,
-            interceptors=interceptors,
+        Queue.AUTOMATION: lambda: _workflow_worker(
+            parts,
+            version,
+            activities[Queue.AUTOMATION],
+            on_fatal_error,
+            [*near, shares, turns, *interceptors],
         ),
         Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS, shares, turns),
         Queue.IO_OVERFLOW: lambda: activity_worker(Queue.IO_OVERFLOW, OVERFLOW_SLOTS, turns),
         Queue.BULK: lambda: activity_worker(Queue.BULK, BULK_SLOTS),
     }
     return [workers[queue]() for queue in queues]
+
+
+def _workflow_worker(
+    parts: Parts,
+    version: WorkerVersion,
+    activities: Sequence[Callable[..., Any]],
+    on_fatal_error: Callable[[BaseException], Awaitable[None]],
+    interceptors: Sequence[Interceptor],
+) -> Worker:
+    return Worker(
+        parts.client,
+        task_queue=Queue.AUTOMATION,
+        workflows=WORKFLOWS,
+        activities=activities,
+        workflow_runner=production_runner(() if version.takes_over else PINNED),
+        deployment_config=version.config(),
+        max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
+        max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
+        max_concurrent_activities=ACTIVITY_SLOTS + SWEEP_SLOTS,
+        max_cached_workflows=CACHED_WORKFLOWS,
+        sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
+        graceful_shutdown_timeout=GRACE,
+        max_heartbeat_throttle_interval=HEARTBEAT,
+        default_heartbeat_throttle_interval=HEARTBEAT,
+        on_fatal_error=on_fatal_error,
+        interceptors=interceptors,
+    )
 
 
 def _activity_worker(
@@ -207,9 +232,8 @@ def _activity_worker(
         interceptors=interceptors,
         max_concurrent_activities=slots,
         graceful_shutdown_timeout=GRACE,
-        # A cancelled activity learns of it with its next heartbeat.
-        max_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
-        default_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
+        max_heartbeat_throttle_interval=HEARTBEAT,
+        default_heartbeat_throttle_interval=HEARTBEAT,
         on_fatal_error=on_fatal_error,
     )
 

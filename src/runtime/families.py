@@ -89,7 +89,7 @@ class Queue(StrEnum):
     """Workflows and short database activities."""
 
     IO = "io"
-    """Whatever leaves the machine."""
+    """Whatever leaves the machine, unless the worker that asks for it serves this queue, too."""
 
     IO_OVERFLOW = "io-overflow"
     """The same, of workspaces that hold their share of `io`."""

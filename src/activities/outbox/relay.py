@@ -35,7 +35,7 @@ from typing_extensions import override
 from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.deliveries import Delivery
 from activities.outbox.run_starts import RunStarts
-from activities.poller import Loop
+from activities.poller import POLL_SECONDS, Loop
 from models.core.work_bounds import RUNNING
 from runtime.database import Database
 from runtime.families import Family
@@ -49,8 +49,6 @@ STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
-DELETION_SECONDS = 0.05
-"""A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
@@ -80,6 +78,7 @@ class Relay(Loop):
         """The last claim left no room for another row."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
+        """Rows that the next claim deletes, a second later at most."""
         self._last_line = BEFORE_ALL
         starts.on_room = self.wake
 
@@ -101,7 +100,15 @@ class Relay(Loop):
             task.add_done_callback(self._done)
         self._crowded = len(self._under_way) >= self._limits.rows
         if len(claimed) < room or self._crowded:
-            await self._wake.wait()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait until there may be something to deliver, or to delete."""
+        to_delete = self._delivered or self._under_way
+        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS if to_delete else None):
+                await self._wake.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
@@ -110,8 +117,6 @@ class Relay(Loop):
             log.warning("an intent was left", error=type(error).__name__)
         if self._crowded:
             self._wake.set()
-        elif not self._under_way:
-            asyncio.get_running_loop().call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""

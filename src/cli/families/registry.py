@@ -97,6 +97,8 @@ def registrations_of(parts: Parts, families: Families = FAMILIES) -> Registratio
     every.append({Queue.AUTOMATION: _sweeps(parts, work)})
     by_queue = {queue: [one for each in every for one in each.get(queue, ())] for queue in Queue}
     by_queue[Queue.IO_OVERFLOW] = by_queue[Queue.IO]
+    # Workers make the calls of their own workflows (cli/near_calls.py).
+    by_queue[Queue.AUTOMATION] += by_queue[Queue.IO]
     return Registrations(by_queue, work)
 
 
