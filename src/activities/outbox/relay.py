@@ -10,7 +10,8 @@ No workspace and no family holds back another (ADR 0069):
 2. Inside a line the oldest goes first. The age of what a person waits for counts three times, of
    all else twice, so nothing waits more than half as long again as something else.
 3. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
-   one of a workspace while others start runs too: the lines stay in the outbox.
+   one of a workspace while others start runs too: the lines stay in the outbox. A workspace alone
+   leaves one place to others, and the next claim comes when several of its runs have begun.
 4. A workspace starts no more of a family while as many as its cap are under way.
 5. What queues in Temporal all the same has one priority, and its workspace and family as its
    fairness key.
@@ -72,6 +73,7 @@ class Relay(Loop):
         """The last claim left no room for another row."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
+        self._deletion: asyncio.TimerHandle | None = None
         self._last_line = BEFORE_ALL
         starts.on_room = self.wake
 
@@ -109,11 +111,15 @@ class Relay(Loop):
             log.warning("an intent was left", error=type(error).__name__)
         if self._crowded:
             self._wake.set()
-        elif not self._under_way:
-            asyncio.get_running_loop().call_later(DELETION_SECONDS, self._wake.set)
+        elif not self._under_way and self._deletion is None:
+            loop = asyncio.get_running_loop()
+            self._deletion = loop.call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""
+        if self._deletion is not None:
+            self._deletion.cancel()
+            self._deletion = None
         delivered = list(self._delivered)
         limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
         alone = not self._starts.several_workspaces()
