@@ -134,10 +134,8 @@ def _claim_statement() -> Select[Any]:
         .cte("claimed")
     )
     left = _left(heads, selection)
-    # A claim that a crash of the database loses is made again, so its commit waits for no disk.
-    unawaited = func.set_config("synchronous_commit", "off", true())
     return (
-        select(*claimed.c, selection.c.number, *left.c, unawaited)
+        select(*claimed.c, selection.c.number, *left.c)
         .select_from(
             left.outerjoin(claimed, true()).outerjoin(selection, selection.c.id == claimed.c.id)
         )

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import psycopg
 import pytest
-from sqlalchemy import delete, false, func, insert, select, text, update
+from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
 from activities.outbox.relay import Relay
@@ -23,7 +23,6 @@ from runtime.database import Database, libpq_url
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import AWAITED, Intent, append, outbox
-from runtime.prepared_statement import PreparedStatement
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.plans import recorded_statements, rows_read
@@ -326,20 +325,6 @@ def begins_that_wake(workspace_ids: list[uuid.UUID]) -> list[int]:
     for number, run_id in enumerate(run_ids, 1):  # noqa: B007  # what wakes reads it
         starts.begun(run_id)
     return woken
-
-
-async def test_a_claim_alone_is_committed_without_waiting_for_the_disk(quiet: Database) -> None:
-    name = "synchronous_commit"
-    # Tests do not wait for their disk. The pool gives the connection it used last.
-    for_good = PreparedStatement(select(func.set_config(name, "on", false())))
-    setting = PreparedStatement(select(func.current_setting(name)))
-    await intend(quiet, new_id(), Intent.CANCEL, 1)
-    async with quiet.statement() as work:
-        await for_good.rows(work, {})
-    (row,) = await claimed(relay(quiet), 1)
-    assert row[-1] == "off"
-    async with quiet.statement() as work:
-        assert await setting.rows(work, {}) == [("on",)]
 
 
 async def test_a_claim_deletes_what_a_timer_would_have_had_deleted(
