@@ -91,14 +91,15 @@ async def claim(
     """Delete what was delivered, and claim what is next, from the line that follows `after`.
 
     `not_begun` are runs this relay has started; ones begun since do not count. `alone` says
-    that one workspace only has started runs of late.
+    that one workspace only has started runs of late: it leaves a place for another that comes.
     """
+    of_alone = max(1, limits.starting - 1)
     records = await _CLAIM.rows(
         work,
         {
             "limit": limits.rows,
             "starts": limits.starting,
-            "of_one": limits.starting if alone else limits.starting_beside_others,
+            "of_one": of_alone if alone else limits.starting_beside_others,
             "families": [family.value for family in limits.running],
             "caps": list(limits.running.values()),
             "not_begun": not_begun,

@@ -10,7 +10,8 @@ No workspace and no family holds back another (ADR 0069):
 2. Inside a line the oldest goes first. The age of what a person waits for counts three times, of
    all else twice, so nothing waits more than half as long again as something else.
 3. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
-   one of a workspace while others start runs too: the lines stay in the outbox.
+   one of a workspace while others start runs too: the lines stay in the outbox. A workspace alone
+   leaves one place to others, and the next claim comes when several of its runs have begun.
 4. A workspace starts no more of a family while as many as its cap are under way.
 5. What queues in Temporal all the same has one priority, and its workspace and family as its
    fairness key.

@@ -13,6 +13,8 @@ LOST_SECONDS = 2.0
 """After this time a run that has not begun no longer keeps others from starting."""
 RECENT_SECONDS = 5.0
 """For this time after a start its workspace counts as one that starts runs."""
+BEGUN_TOGETHER = 4
+"""Begins of one workspace's runs after which the next are claimed; the rest keep a worker busy."""
 
 
 class RunStarts:
@@ -30,8 +32,8 @@ class RunStarts:
         self._recent: dict[Id, float] = {}
         """The workspaces that started runs, and until when they count."""
         self._waits_for_begin = self._waits_for_end = False
-        self._begun = self._ended = False
-        """The begins and ends of runs since the last claim began."""
+        self._begun, self._ended = 0, False
+        """The begins of runs since the last claim began, and that any has ended."""
 
     def started(self, run_id: Id, workspace_id: Id) -> None:
         """The relay starts a run of a workspace."""
@@ -45,8 +47,8 @@ class RunStarts:
             if by_relay:
                 self.on_foreign_begin()
             return
-        self._begun = True
-        if self._waits_for_begin:
+        self._begun += 1
+        if self._waits_for_begin and self._has_room():
             self.on_room()
 
     def stopped_running(self) -> None:
@@ -68,11 +70,19 @@ class RunStarts:
         """
         now = time.monotonic()
         self._until = {run_id: until for run_id, until in self._until.items() if until > now}
-        self._begun = self._ended = False
+        self._begun, self._ended = 0, False
         return list(self._until)
 
     def end_claim(self, *, waits_for_begin: bool, waits_for_end: bool) -> None:
         """The relay ends a claim, and says what the starts that it left wait for."""
         self._waits_for_begin, self._waits_for_end = waits_for_begin, waits_for_end
-        if (waits_for_begin and self._begun) or (waits_for_end and self._ended):
+        if (waits_for_begin and self._has_room()) or (waits_for_end and self._ended):
             self.on_room()
+
+    def _has_room(self) -> bool:
+        """True when enough has begun for a claim, which costs as much for several runs as for one.
+
+        Where several workspaces start runs each begin counts: it is the turn of another.
+        """
+        enough = 1 if len(self._recent) > 1 else BEGUN_TOGETHER
+        return self._begun >= enough or (self._begun > 0 and not self._until)

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
 from activities.outbox.relay import Relay
-from activities.outbox.run_starts import RunStarts
+from activities.outbox.run_starts import BEGUN_TOGETHER, RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
@@ -22,7 +22,7 @@ from models.messages.jobs.rules import JobStatus
 from runtime.database import Database, libpq_url
 from runtime.families import Family
 from runtime.ids import new_id
-from runtime.outbox import AWAITED, Intent, append, outbox
+from runtime.outbox import AWAITED, Intent, Outbox, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.plans import recorded_statements, rows_read
@@ -233,20 +233,20 @@ async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
     assert len(await claimed(taker, 20)) == 2
 
 
-async def test_a_workspace_alone_has_every_place_and_beside_others_its_share(
+async def test_a_workspace_alone_leaves_a_place_and_beside_others_has_its_share(
     quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = new_id()
     await intend(quiet, alone, Intent.START, 20)
     taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 2, {}))
     taker._starts.started(new_id(), alone)
-    assert len(await claimed(taker, 20)) == 6
+    assert len(await claimed(taker, 20)) == 5
     taker._starts.started(new_id(), new_id())
     assert len(await claimed(taker, 20)) == 2
     monkeypatch.setattr("activities.outbox.run_starts.RECENT_SECONDS", 0)
     for workspace_id in list(taker._starts._recent):
         taker._starts.started(new_id(), workspace_id)
-    assert len(await claimed(taker, 20)) == 6
+    assert len(await claimed(taker, 20)) == 5
 
 
 async def test_a_start_that_was_left_is_taken_when_there_is_room(quiet: Database) -> None:
@@ -300,6 +300,45 @@ def test_a_begin_while_the_relay_looks_is_not_missed() -> None:
     assert not woken
     starts.end_claim(waits_for_begin=True, waits_for_end=False)
     assert woken
+
+
+def test_the_runs_of_one_workspace_are_claimed_several_at_once() -> None:
+    woken = begins_that_wake([new_id()] * 8)
+    assert woken == [BEGUN_TOGETHER, *range(BEGUN_TOGETHER + 1, 9)]
+    # The last ones are not waited for in vain.
+    assert begins_that_wake([new_id()] * 2) == [2]
+
+
+def test_each_begin_beside_another_workspace_is_its_turn() -> None:
+    assert begins_that_wake([new_id(), new_id()]) == [1, 2]
+
+
+def begins_that_wake(workspace_ids: list[uuid.UUID]) -> list[int]:
+    """The numbers of the begins that wake a relay whose lines are full, one run of each given."""
+    starts, woken, number = RunStarts(), list[int](), 0
+    starts.on_room = lambda: woken.append(number)
+    run_ids = [new_id() for _ in workspace_ids]
+    for run_id, workspace_id in zip(run_ids, workspace_ids, strict=True):
+        starts.started(run_id, workspace_id)
+    starts.begin_claim()
+    starts.end_claim(waits_for_begin=True, waits_for_end=False)
+    for number, run_id in enumerate(run_ids, 1):  # noqa: B007  # what wakes reads it
+        starts.begun(run_id)
+    return woken
+
+
+async def test_a_delivered_row_goes_although_nothing_wakes_the_relay(quiet: Database) -> None:
+    async def deliver(row: Outbox) -> None:
+        del row
+
+    async def is_empty() -> bool:
+        async with quiet.reading() as work:
+            return await work.first(select(outbox.c.id)) is None
+
+    await intend(quiet, new_id(), Intent.CANCEL, 1)
+    relaying = asyncio.create_task(Relay(quiet, {Intent.CANCEL: deliver}, RunStarts()).run())
+    await eventually(is_empty, what="the deletion")
+    relaying.cancel()
 
 
 def test_other_processes_are_told_of_the_begin_of_a_run_they_started() -> None:
