@@ -1,0 +1,56 @@
+"""Refreshes beside others who write the same records."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import text
+
+from runtime.database import Database
+from tests.support.patience import eventually
+from tests.support.sources import goods
+
+WAITING = text(
+    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+    " AND wait_event_type = 'Lock' AND query LIKE '%FOR NO KEY UPDATE OF record%')"
+)
+PRICED = text("UPDATE record SET data = data || '{\"price\": 7}' WHERE id = :id")
+TRASHED = text("UPDATE record SET deleted_at = now() WHERE id = :id")
+HELD = text("SELECT FROM record WHERE id = :id FOR UPDATE NOWAIT")
+TOLD = text("SELECT before, after FROM record_change WHERE record_id = :id AND kind = 'updated'")
+
+
+async def _told(database: Database, record_id: str) -> Sequence[tuple[Any, Any]]:
+    async with database.reading() as work:
+        return [(one.before, one.after) for one in await work.rows(TOLD, {"id": record_id})]
+
+
+async def test_values_were_what_others_wrote_last(source: Any, database: Database) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
+    await goods_of.refresh()
+    apple, bread, cake = [(await goods_of.records())[code]["id"] for code in "abc"]
+    assert apple < bread < cake, "records sort as their rows stood"
+    goods_of.answers(goods(("c", "Cake", 6), ("b", "Bread", 5), ("a", "Apples", 4)))
+
+    async with database.transaction() as other:
+        await other.execute(PRICED, {"id": apple})
+        await other.execute(TRASHED, {"id": bread})
+        run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+
+        async def waits() -> bool:
+            async with database.reading() as work:
+                return bool(await work.scalar(WAITING))
+
+        await eventually(waits, what="a refresh that waits for the other writer")
+        # Whoever holds the first may take the last one: writers hold records in their order.
+        await other.execute(HELD, {"id": cake})
+
+    stats = (await goods_of.ended(run["id"]))["stats"]
+    assert (stats["rowsUpdated"], stats["rowsUnchanged"]) == (2, 1)
+    records = await goods_of.records()
+    assert {code: one["data"]["price"] for code, one in records.items()} == {"a": 4, "c": 6}
+    assert await _told(database, apple) == [
+        ({"title": "Apple", "price": 7}, {"title": "Apples", "price": 4})
+    ]
+    assert await _told(database, bread) == []
+    assert await _told(database, cake) == [({"price": 3}, {"price": 6})]
