@@ -44,8 +44,6 @@ def temporal_service(state: StateDir, ports: Mapping[str, int]) -> Service:
     command += [f"--{name}={value}" for name, value in options.items()]
     # Without these two pragmas the throughput of a file-backed server halves.
     command += ["--sqlite-pragma=journal_mode=WAL", "--sqlite-pragma=synchronous=NORMAL"]
-    # Pages that change often are copied out of the log once for some hundred runs.
-    command += ["--sqlite-pragma=wal_autocheckpoint=4000"]
     command += [f"--search-attribute={name.value}=Keyword" for name in SearchAttribute]
     command += [f"--dynamic-config-value={pair}" for pair in (*dynamic_config(), *_ONE_PARTITION)]
     return Service(
