@@ -83,6 +83,7 @@ class Jobs:
         return self.engine.client.get_workflow_handle(FAMILY.workflow_id(job_id))
 
     async def sweep(self) -> dict[str, int]:
+        await self.engine.delivered(FAMILY)
         activities = JobActivities(self.engine.database, {FAMILY: self.counting})
         database, client = self.engine.database, self.engine.client
         maintenance = Reconciler(database, client, [JobFamily(activities)], grace=timedelta())

@@ -80,6 +80,7 @@ class Desk:
 
     async def sweep(self) -> None:
         """The reconciler, without its grace."""
+        await self.engine.delivered(Family.AUTOMATION_RUN)
         database, client = self.engine.database, self.engine.client
         activities = Reconciler(database, client, [AutomationRuns()], grace=timedelta())
         environment = ActivityEnvironment()
