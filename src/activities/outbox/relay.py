@@ -50,6 +50,8 @@ STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
 STARTING_BESIDE_OTHERS = 1
 """The starts among them that may be of one workspace, when others start runs too."""
+DELETION_SECONDS = 0.05
+"""A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
@@ -79,7 +81,7 @@ class Relay(Loop):
         """The last claim left no room for another row."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
-        """Rows that the next claim deletes, a second later at most."""
+        self._deletion: asyncio.TimerHandle | None = None
         self._last_line = BEFORE_ALL
         starts.on_room = self.wake
 
@@ -104,7 +106,7 @@ class Relay(Loop):
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until there may be something to deliver, or to delete."""
+        """Wait until there may be something to deliver, or to delete beside a slow delivery."""
         to_delete = self._delivered or self._under_way
         # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
         with contextlib.suppress(TimeoutError):
@@ -118,9 +120,15 @@ class Relay(Loop):
             log.warning("an intent was left", error=type(error).__name__)
         if self._crowded:
             self._wake.set()
+        elif not self._under_way and self._deletion is None:
+            loop = asyncio.get_running_loop()
+            self._deletion = loop.call_later(DELETION_SECONDS, self._wake.set)
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""
+        if self._deletion is not None:
+            self._deletion.cancel()
+            self._deletion = None
         delivered = list(self._delivered)
         limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
         alone = not self._starts.several_workspaces()

@@ -327,6 +327,23 @@ def begins_that_wake(workspace_ids: list[uuid.UUID]) -> list[int]:
     return woken
 
 
+async def test_a_claim_deletes_what_a_timer_would_have_had_deleted(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.outbox.relay.DELETION_SECONDS", 0.01)
+    taker = Relay(quiet, {}, RunStarts())
+    delivery = asyncio.create_task(asyncio.sleep(0))
+    await delivery
+    for _ in range(3):
+        taker._done(delivery)
+    await claimed(taker, 1)
+    await asyncio.sleep(0.1)
+    assert not taker._wake.is_set()
+    taker._done(delivery)
+    async with asyncio.timeout(10):
+        await taker._wake.wait()
+
+
 async def test_a_delivered_row_goes_although_nothing_wakes_the_relay(quiet: Database) -> None:
     async def deliver(row: Outbox) -> None:
         del row
