@@ -148,6 +148,7 @@ async def test_a_worker_that_is_asked_to_stop_and_cut_off_has_ended_in_order(
     assert await worker.ended() == 0, "no work is suspected of its end"
 
 
+@pytest.mark.long
 async def test_a_worker_that_fails_before_it_is_ready_ends(workers: Workers) -> None:
     worker = await workers.start(prepared=STUCK_AT_START)
     assert await worker.ended() == 1

@@ -24,6 +24,7 @@ async def _told(database: Database, record_id: str) -> Sequence[tuple[Any, Any]]
         return [(one.before, one.after) for one in await work.rows(TOLD, {"id": record_id})]
 
 
+@pytest.mark.long
 async def test_values_were_what_others_wrote_last(source: Any, database: Database) -> None:
     goods_of = await source()
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
