@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from runtime.database import Database
