@@ -11,7 +11,6 @@ from typing import Protocol
 
 import structlog
 from sqlalchemy import ColumnElement, and_, exists, or_, select
-from temporalio import activity
 from temporalio.service import RPCError
 
 from activities.maintenance.executions import Execution, describe_execution
@@ -52,7 +51,6 @@ async def resend_signals(context: SweepContext) -> int:
     async with context.database.transaction() as work:
         waits = await _resolved(work, context)
     for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
-        activity.heartbeat()
         try:
             found = await describe_execution(context.client, workflow_id)
         except RPCError:

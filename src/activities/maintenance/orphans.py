@@ -26,7 +26,6 @@ async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]
     started_before = (activity.info().started_time - context.grace).isoformat()
     query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
     async for listed in context.client.list_workflows(query):
-        activity.heartbeat()
         try:
             family = await _end(context, by_workflow, listed.id)
         except RPCError:

@@ -85,7 +85,6 @@ class Reconciler:
     async def _sweep(self, family: WorkFamily[RowT]) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
         async for row in self._open_rows(family):
-            activity.heartbeat()
             try:
                 action = await self.repair(family, row)
             except Exception:

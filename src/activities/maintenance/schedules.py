@@ -78,7 +78,6 @@ class ScheduleMaintenance:
         query = f"{SearchAttribute.RUN_KIND} IN ({names})"
         listed: Listed = {}
         async for found in await self._client.list_schedules(query):
-            activity.heartbeat()
             listed[found.id] = found
         return listed
 
@@ -97,7 +96,6 @@ class ScheduleMaintenance:
 @contextmanager
 def _one_at_a_time(schedule_id: str) -> Iterator[None]:
     """One schedule's trouble does not keep the sweep from the others."""
-    activity.heartbeat()
     try:
         yield
     except Exception:

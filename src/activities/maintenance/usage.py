@@ -5,7 +5,6 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.heartbeats import heartbeats
 from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
@@ -35,12 +34,11 @@ class UsageMaintenance:
             "alerts": evaluate_rules,
         }
         counts = dict.fromkeys(sweeps, 0)
-        async with heartbeats():
-            for counter, settle in sweeps.items():
-                for _ in range(MOST_TURNS):
-                    async with self._database.transaction() as work:
-                        settled = await settle(work)
-                    counts[counter] += settled
-                    if not settled:
-                        break
+        for counter, settle in sweeps.items():
+            for _ in range(MOST_TURNS):
+                async with self._database.transaction() as work:
+                    settled = await settle(work)
+                counts[counter] += settled
+                if not settled:
+                    break
         return counts

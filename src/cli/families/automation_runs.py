@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from sqlalchemy import Select, and_, exists, select
-from temporalio import activity
 from typing_extensions import override
 
 from activities.action_runs.nodes import ActionNodeActivities
@@ -168,7 +167,6 @@ async def _admit(context: SweepContext) -> int:
             .order_by(_run.automation_id, _run.concurrency_key)
         )
     for line in in_line:
-        activity.heartbeat()
         async with context.database.transaction() as work:
             await slots.lock(work, line.automation_id, line.concurrency_key)
             admitted += len(await slots.hand_on(work, line.automation_id, line.concurrency_key))
@@ -181,7 +179,6 @@ async def _break_deadlocks(context: SweepContext) -> int:
         deadlocked = await deadlocks.find(work)
     refused = 0
     for run in deadlocked:
-        activity.heartbeat()
         async with context.database.transaction() as work:
             refused += await deadlocks.refuse(work, run)
     return refused

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar, Protocol, Self
 
 from sqlalchemy import Select, select
-from temporalio import activity
 from typing_extensions import override
 
 from activities.jobs.transactions import DONE, MORE, JobActivities
@@ -80,5 +79,5 @@ class Jobs(WorkFamily[JobRow]):
                     await record_failure(work, row.id, end.reason, "interrupted")
         status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
         while (outcome := await self._jobs.undo_job(str(row.id), status.value)) == MORE:
-            activity.heartbeat()
+            pass
         return outcome == DONE
