@@ -17,9 +17,9 @@ async def heartbeats(
     """Heartbeat while the block runs, so that a lost worker and a cancel are both noticed.
 
     Operators see the `counts` so far on the pending activity. A local one has no heartbeats: its
-    workflow task is kept alive in their place.
+    workflow task is kept alive in their place. Nor has a step that is called without a worker.
     """
-    if activity.info().is_local:
+    if not activity.in_activity() or activity.info().is_local:
         yield
         return
 
