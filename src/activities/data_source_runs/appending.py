@@ -7,6 +7,7 @@ from activities.data_source_runs.progress import reporting
 from activities.sources.reading import Reading
 from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
+from models.data.records.commands.copying import copy_records
 from models.data.records.rules.write.options import may_grow
 from models.sources.data_source_runs.commands import appending
 from models.sources.data_source_runs.commands.staging import ReadBatch
@@ -55,7 +56,7 @@ async def append_rows(
 
         async def append(batch: ReadBatch) -> None:
             nonlocal total
-            await appending.append_batch(work, target, batch, total.read)
+            await copy_records(work, batch.lines)
             total = total.with_counts_of(batch)
             counts["rows"] = total.read
 

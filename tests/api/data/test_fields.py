@@ -199,6 +199,8 @@ async def test_an_option_that_goes_leaves_the_records(client: Client, space: Spa
     assert (await get(client, both))["data"] == {"title": "", "tags": ["blue"]}
     assert (await get(client, none))["data"] == {"title": "", "color": "blue", "tags": []}
     assert (await get(client, both))["updatedAt"] > both["updatedAt"]
+    (created,) = (await client.get(f"/v1/records/{none['id']}/history")).json()["data"]["changes"]
+    assert created["after"] == {"title": "", "color": "blue", "tags": ["red"]}
     async with space.database.transaction() as work:
         data = await work.scalar(select(record.c.data).where(record.c.id == trashed["id"]))
     assert data == {}

@@ -1,12 +1,20 @@
 """The history of records over HTTP: what changed, by whom, newest first, and nothing else."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import pytest
 import pytest_asyncio
+from sqlalchemy import func, select, update
 
 from models.core.access.rules import Role, Scope
+from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rules import MAX_KEPT
+from models.data.records.commands import plan
+from models.data.records.tables import record
+from models.messages.workspace_events.tables import workspace_event
+from runtime.ids import least_id
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -154,3 +162,53 @@ async def test_who_does_not_see_the_record_sees_no_history(
     assert (found.status_code, found.content) == (404, unknown.content)
     await client.delete(f"/v1/records/{made['id']}")
     assert (await client.get(path)).status_code == 404
+
+
+async def _stored(space: Space, record: Any) -> tuple[int, list[str]]:
+    """How many changes of a record are written, and the kinds of its events."""
+    written = select(func.count()).where(CHANGE.record_id == UUID(record["id"]))
+    told = select(workspace_event.c.type).where(
+        workspace_event.c.data["recordId"].astext == record["id"]
+    )
+    async with space.database.transaction() as work:
+        kinds = await work.rows(told.order_by(workspace_event.c.seq))
+        return await work.scalar(written), [row.type for row in kinds]
+
+
+async def test_a_creation_is_written_by_the_first_change(
+    client: Client, space: Space, records: str
+) -> None:
+    made = await create(client, records, title="A", data={"price": 1})
+    (creation,) = (await history(client, made))["changes"]
+    assert creation["after"] == {"title": "A", "price": 1}
+    assert await _stored(space, made) == (0, ["record.created"])
+    _, token = await space.member(Role.EDITOR)
+    await client.with_token(token).patch(f"/v1/records/{made['id']}", json={"title": "B"})
+    updated, created = (await history(client, made))["changes"]
+    assert created == creation
+    assert updated["before"] == {"title": "A"}
+    assert await _stored(space, made) == (2, ["record.created", "record.updated"])
+
+
+async def test_a_creation_by_a_clock_that_is_ahead_comes_first(
+    client: Client, records: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = UUID(int=least_id(datetime.now(UTC) + timedelta(hours=1)).int + 1)
+    monkeypatch.setattr(plan, "new_id", lambda: ahead)
+    made = await create(client, records, title="A")
+    assert made["id"] == str(ahead)
+    await client.patch(f"/v1/records/{made['id']}", json={"title": "B"})
+    shown = (await history(client, made))["changes"]
+    assert [one["kind"] for one in shown] == ["updated", "created"]
+
+
+async def test_a_writer_that_tells_no_creation_loses_none(
+    client: Client, space: Space, records: str
+) -> None:
+    made = await create(client, records, title="A", data={"price": 1})
+    shown = await history(client, made)
+    own = record.c.id == UUID(made["id"])
+    async with space.database.transaction() as work:
+        await work.execute(update(record).where(own).values(title="B", data={"price": 2}))
+    assert await history(client, made) == shown
+    assert await _stored(space, made) == (1, ["record.created"])

@@ -5,7 +5,7 @@ from collections import Counter
 from sqlalchemy import func, select
 
 from activities.sources.reading_process import BATCH
-from models.data.record_changes.tables import record_change
+from models.data.records.queries.creations import CHANGES
 from models.data.records.tables import record
 from models.messages.workspace_events.tables import workspace_event
 from tests.support.client import Client
@@ -33,15 +33,13 @@ async def test_the_rows_of_all_batches_have_a_history_and_one_event(
     assert answer.status_code == 200, answer.text
     result = answer.json()["data"]
     assert result["recordCount"] == ROWS
-    change, own = record_change.c, record.c.database_id == result["databaseId"]
+    change, own = CHANGES.c, record.c.database_id == result["databaseId"]
     place = record.c.data["place"].as_integer()
     pairs = select(place, change.kind, change.after["place"].as_integer().label("told"))
     told_type = workspace_event.c.type
     async with space.database.transaction() as work:
         rows = await work.rows(
-            pairs.join(record_change, change.record_id == record.c.id)
-            .where(own)
-            .order_by(record.c.id)
+            pairs.join(CHANGES, change.record_id == record.c.id).where(own).order_by(record.c.id)
         )
         counted = await work.scalar(select(func.count()).select_from(record).where(own))
         events = await work.rows(

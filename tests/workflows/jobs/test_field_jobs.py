@@ -35,6 +35,8 @@ async def test_a_conversion_answers_with_the_field_it_made(
     assert (data["field"]["kind"], data["converted"], data["lost"]) == ("number", 2, 1)
     records = [(await client.get(f"/v1/records/{id_}")).json()["data"] for id_ in ids]
     assert [one["data"].get("note") for one in records] == [1, None, 3]
+    (created,) = (await client.get(f"/v1/records/{ids[1]}/history")).json()["data"]["changes"]
+    assert created["after"] == {"title": "", "note": "two"}
     back = await client.post(f"{path}/convert", json={"kind": "select"})
     assert [each["key"] for each in back.json()["data"]["field"]["options"]] == [
         "option_1",

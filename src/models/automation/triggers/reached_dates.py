@@ -21,8 +21,8 @@ from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject
 from models.data.fields.field_rows import field_kind
 from models.data.fields.queries import load_schema
-from models.data.record_changes.queries import last_change
 from models.data.records.events import any_automation
+from models.data.records.queries.creations import last_change
 from models.data.records.queries.details import record_details
 from models.data.records.queries.records import find_record
 from models.messages.events.tables import TriggerEvent, automation_subscription

@@ -1,42 +1,38 @@
 """Reading the history of records."""
 
-from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import FromClause, Select, select, union_all
 
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.data.record_changes.rows import ChangeRow
 from models.data.record_changes.rules import changed_keys
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
-from models.data.record_changes.tables import RecordChange, record_change
+from models.data.record_changes.tables import record_change
 from runtime.database import UnitOfWork, columns_of
 
 CHANGE = record_change.c
-"""The columns of changes, for nouns that take back what they wrote."""
+"""The columns of the changes that are written."""
+
+
+def changes_with(unwritten: Select[Any]) -> FromClause:
+    """All changes: the written ones, and others with the same columns in the same order."""
+    return union_all(select(record_change), unwritten).subquery("change")
 
 
 async def list_changes(
-    work: UnitOfWork, workspace_id: Id, record_id: Id, page: PageRequest
+    work: UnitOfWork, changes: FromClause, workspace_id: Id, record_id: Id, page: PageRequest
 ) -> RecordHistory:
     """The changes of a record, newest first."""
-    statement = select(record_change).where(
-        record_change.c.workspace_id == workspace_id, record_change.c.record_id == record_id
+    statement = select(changes).where(
+        changes.c.workspace_id == workspace_id, changes.c.record_id == record_id
     )
-    shown = await page.descending(work, statement, record_change.c.id, of=RecordChange)
+    shown = await page.descending(work, statement, changes.c.id, of=ChangeRow)
     return RecordHistory(changes=[_shape(row) for row in shown.items], cursor=shown.cursor)
 
 
-def last_change(workspace_id: Id, record_id: Id) -> Select[Id | None, datetime]:
-    """The last change of a record: when it was made (`at`), and by which run (`run_id`)."""
-    return (
-        select(record_change.c.run_id, record_change.c.at)
-        .where(record_change.c.workspace_id == workspace_id, record_change.c.record_id == record_id)
-        .order_by(record_change.c.id.desc())
-        .limit(1)
-    )
-
-
-def _shape(row: RecordChange) -> RecordChangeShape:
+def _shape(row: ChangeRow) -> RecordChangeShape:
     return RecordChangeShape.model_validate(
         {
             **columns_of(row),

@@ -15,6 +15,8 @@ from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
 class RecordChange(SQLModel, table=True):
     """A change of a record, written by the transaction that made it and never again.
 
+    A creation may be written by the first change that follows, at `written_at` (ADR 0117).
+
     Ids come from the database's clock while the record is locked, so the ids of one record sort as
     its changes were made. It refers to records without a constraint: one more look per row would be
     paid by every writer.
@@ -39,6 +41,7 @@ class RecordChange(SQLModel, table=True):
     after: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     omitted_keys: list[str] | None = Field(default=None, sa_type=ARRAY(Text))
     at: datetime = Field(sa_type=Timestamp)
+    written_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
 record_change = table_of(RecordChange)

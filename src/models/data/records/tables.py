@@ -29,6 +29,10 @@ class Record(SQLModel, table=True):
 
     `computed` maps keys of computed fields to what last followed from other values; a key without a
     value is left out. `number` is set when the database has an auto_number field.
+
+    A record that nothing changed is what was created: its creation is read from it, and
+    `creation_principal_type` and `creation_run_id` say who wrote. They are empty where the history
+    is written (ADR 0117).
     """
 
     __tablename__ = "record"
@@ -69,6 +73,8 @@ class Record(SQLModel, table=True):
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
     deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    creation_principal_type: str | None = None
+    creation_run_id: Id | None = None
 
 
 class RecordIndex(SQLModel, table=True):

@@ -19,8 +19,8 @@ from models.data.databases.commands.fields import create_field
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import load_schema
 from models.data.fields.shapes import CreateField
-from models.data.record_changes.tables import record_change
 from models.data.records.commands.records import write_batch
+from models.data.records.queries.creations import CHANGES
 from models.data.records.queries.details import record_details
 from models.data.records.shapes import BatchResult, RecordBatch, RecordDetail
 from models.data.records.tables import record
@@ -288,8 +288,8 @@ class RecordMachine(RuleBasedStateMachine):
     @invariant()
     def history_tells_how_it_came(self) -> None:
         async def read(work: UnitOfWork) -> Any:
-            mine = record_change.c.database_id == self.database_id
-            return await work.rows(select(record_change).where(mine).order_by(record_change.c.id))
+            mine = CHANGES.c.database_id == self.database_id
+            return await work.rows(select(CHANGES).where(mine).order_by(CHANGES.c.id))
 
         replayed: dict[Id, dict[str, Any]] = {id_: {} for id_ in self.family.members}
         counted = dict.fromkeys(self.family.members, 0)

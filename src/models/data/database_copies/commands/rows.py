@@ -21,6 +21,7 @@ from sqlalchemy import (
     delete,
     func,
     literal,
+    null,
     select,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -103,6 +104,9 @@ async def copy_records(
         "content_surface_id": copy.id_of(record.c.content_surface_id),
         "data": _without(record.c.data, removed_keys),
         "computed": _without(record.c.computed, [*removed_keys, *timers]),
+        # A copy has no history.
+        "creation_principal_type": cast(null(), Text),
+        "creation_run_id": cast(null(), Uuid),
     }
     made = copying(record, values, span.condition).returning(record.c.id).cte("made")
     filled = select(record.c.content_surface_id).where(

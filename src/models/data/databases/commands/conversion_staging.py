@@ -30,6 +30,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from models.core.base import Id
 from models.data.databases.tables import conversion_value
+from models.data.records.commands.history import WRITTEN, recording_creations
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -183,23 +184,24 @@ async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
     while (last := await _batch_end(work, source.workspace_id, job_id, upto)) is not None:
         without = record.c.data.op("-", return_type=JSONB())(literal(source.key, Text))
         value = func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
+        these = (
+            *source.records,
+            source.filled,
+            *_staged(source.workspace_id, job_id),
+            *([] if upto is None else [conversion_value.c.record_id > upto]),
+            conversion_value.c.record_id <= last,
+            record.c.id == conversion_value.c.record_id,
+            record.c.updated_at == conversion_value.c.record_updated_at,
+        )
+        data = case(
+            (conversion_value.c.value.is_(None), without),
+            else_=record.c.data.op("||", return_type=JSONB())(value),
+        )
         await work.execute(
             update(record)
-            .where(
-                *source.records,
-                source.filled,
-                *_staged(source.workspace_id, job_id),
-                *([] if upto is None else [conversion_value.c.record_id > upto]),
-                conversion_value.c.record_id <= last,
-                record.c.id == conversion_value.c.record_id,
-                record.c.updated_at == conversion_value.c.record_updated_at,
-            )
-            .values(
-                data=case(
-                    (conversion_value.c.value.is_(None), without),
-                    else_=record.c.data.op("||", return_type=JSONB())(value),
-                )
-            )
+            .where(*these)
+            .values({record.c.data: data, **WRITTEN})
+            .add_cte(recording_creations(*these).cte("creations"))
         )
         upto = last
 

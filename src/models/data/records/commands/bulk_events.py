@@ -13,11 +13,11 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.fields.rules.fields import Schema
 from models.data.fields.rules.kinds import TITLE_KEY
-from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rows import ChangeRow
 from models.data.record_changes.rules import ChangeKind, RecordedChange
 from models.data.records.commands.rows import read_records
 from models.data.records.events import CHUNK, has_subscriber, keep_changes
+from models.data.records.queries.creations import CHANGES
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from runtime.database import UnitOfWork
 from runtime.ids import least_id
@@ -47,29 +47,29 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
 async def _written(
     work: UnitOfWork, actor: Actor, schema: Schema, after: Id
 ) -> Sequence[ChangeRow]:
-    statement = select(*CHANGE).where(
-        CHANGE.id > after,
-        CHANGE.workspace_id == schema.workspace_id,
-        CHANGE.database_id == schema.database_id,
-        CHANGE.actor_user_id == actor.user_id,
-        CHANGE.run_id.is_not_distinct_from(actor.principal.run_id),
-        CHANGE.at == work.now,
+    statement = select(CHANGES).where(
+        CHANGES.c.id > after,
+        CHANGES.c.workspace_id == schema.workspace_id,
+        CHANGES.c.database_id == schema.database_id,
+        CHANGES.c.actor_user_id == actor.user_id,
+        CHANGES.c.run_id.is_not_distinct_from(actor.principal.run_id),
+        CHANGES.c.at == work.now,
     )
-    return await work.rows(statement.order_by(CHANGE.id).limit(CHUNK), of=ChangeRow)
+    return await work.rows(statement.order_by(CHANGES.c.id).limit(CHUNK), of=ChangeRow)
 
 
 async def _last_changes(
     work: UnitOfWork, schema: Schema, ids: Collection[Id], before: Id
 ) -> Mapping[Id, ChangeRow]:
     statement = (
-        select(CHANGE.record_id, CHANGE.kind, CHANGE.actor_user_id, CHANGE.at)
+        select(CHANGES.c.record_id, CHANGES.c.kind, CHANGES.c.actor_user_id, CHANGES.c.at)
         .where(
-            CHANGE.workspace_id == schema.workspace_id,
-            CHANGE.record_id.in_(ids),
-            CHANGE.id < before,
+            CHANGES.c.workspace_id == schema.workspace_id,
+            CHANGES.c.record_id.in_(ids),
+            CHANGES.c.id < before,
         )
-        .ext(distinct_on(CHANGE.record_id))
-        .order_by(CHANGE.record_id, CHANGE.id.desc())
+        .ext(distinct_on(CHANGES.c.record_id))
+        .order_by(CHANGES.c.record_id, CHANGES.c.id.desc())
     )
     return {row.record_id: row for row in await work.rows(statement, of=ChangeRow)}
 

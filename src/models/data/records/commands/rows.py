@@ -5,7 +5,7 @@ The history is written by the statement that writes the records.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import (
@@ -20,7 +20,9 @@ from sqlalchemy import (
     Text,
     Update,
     Uuid,
+    and_,
     bindparam,
+    case,
     cast,
     column,
     func,
@@ -35,24 +37,29 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.core.counted_ids import numbered_id
 from models.data.fields.commands import taking_numbers
 from models.data.fields.rules.fields import Schema
-from models.data.fields.rules.kinds import TITLE_KEY
-from models.data.record_changes.commands import recording
 from models.data.record_changes.rules import ChangeKind, RecordedChange
+from models.data.records.commands.history import (
+    DATABASE,
+    NOW,
+    PRINCIPAL_TYPE,
+    RUN_ID,
+    USER,
+    WORKSPACE,
+    WRITTEN,
+    Sql,
+    recording_creations,
+    recording_these,
+)
+from models.data.records.queries.creations import titled_values
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
-_WORKSPACE = bindparam("of_workspace", type_=Uuid)
-_DATABASE = bindparam("of_database", type_=Uuid)
-_USER = bindparam("by_user", type_=Uuid)
-_NOW = bindparam("now", type_=Timestamp)
-_Sql: TypeAlias = ColumnElement[Any]
-CREATED = literal(ChangeKind.CREATED.value, Text)
+_CREATED = literal(ChangeKind.CREATED.value, Text)
 _COLUMNS = [record.c[name] for name in StoredRecord._fields]
 
 
@@ -66,58 +73,36 @@ def _entries(*columns: ColumnElement[Any]) -> CTE:
     return select(rows).cte("source")
 
 
-def recording_these(
-    source: CTE, kind: _Sql, before: _Sql, after: _Sql, change_id: _Sql | None = None
-) -> Insert:
-    """The insertion of what the source rows say of themselves; their ids are new unless given."""
-    values = {
-        "id": numbered_id() if change_id is None else change_id,
-        "workspace_id": _WORKSPACE,
-        "database_id": _DATABASE,
-        "record_id": source.c.id,
-        "kind": kind,
-        "actor_user_id": _USER,
-        "principal_type": bindparam("principal_type", type_=Text),
-        "run_id": bindparam("run_id", type_=Uuid),
-        "before": before,
-        "after": after,
-        "omitted_keys": source.c.omitted,
-        "at": _NOW,
-    }
-    return recording(values)
+def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
+    """The insertion of new records, which `source` describes, and of the history of some.
 
-
-def titled_values(source: CTE) -> _Sql:
-    """The values of a record with its title, as the history keeps them."""
-    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), source.c.title)
-    return titled.op("||")(source.c.data)
-
-
-def inserting(number: _Sql, source: CTE, change_id: _Sql | None = None) -> Insert:
-    """The insertion of new records, which `source` describes, and of their history.
-
-    `write_parameters` gives its parameters, and `change_id` the ids of the history.
+    `write_parameters` gives its parameters, and `change_id` the ids of the history. A creation that
+    the record will not tell is written: links stand elsewhere, and long values are left out.
     """
+    told = and_(source.c.links == literal({}, JSONB), source.c.omitted.is_(None))
     values = {
         "id": source.c.id,
-        "workspace_id": _WORKSPACE,
-        "database_id": _DATABASE,
+        "workspace_id": WORKSPACE,
+        "database_id": DATABASE,
         "title": source.c.title,
         "data": source.c.data,
         "content_surface_id": source.c.content_surface_id,
         "number": number,
         "archived": literal(False, Boolean),
-        "created_by_user_id": _USER,
-        "updated_by_user_id": _USER,
-        "created_at": _NOW,
-        "updated_at": _NOW,
+        "created_by_user_id": USER,
+        "updated_by_user_id": USER,
+        "created_at": NOW,
+        "updated_at": NOW,
+        "creation_principal_type": case((told, PRINCIPAL_TYPE)),
+        "creation_run_id": case((told, RUN_ID)),
     }
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
-    after = titled_values(source).op("||")(source.c.links).op("-")(omitted)
-    history = recording_these(source, CREATED, null(), after, change_id).cte("history")
-    return insert(record).from_select(list(values), selected).add_cte(history)
+    titled = titled_values(source.c.title, source.c.data)
+    after = titled.op("||")(source.c.links).op("-")(omitted)
+    history = recording_these(source, _CREATED, null(), after, ~told, change_id=change_id)
+    return insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
 
 
 _NEW = _entries(
@@ -129,7 +114,7 @@ _NEW = _entries(
 )
 _INSERT = PreparedStatement(inserting(literal(None, BigInteger), _NEW))
 
-COUNTED = taking_numbers(_WORKSPACE, _DATABASE, bindparam("count", type_=BigInteger))
+COUNTED = taking_numbers(WORKSPACE, DATABASE, bindparam("count", type_=BigInteger))
 """Takes `count` numbers of the database: `first` is the lowest."""
 # One statement counts and inserts: the counter's row lock orders concurrent creations.
 _INSERT_NUMBERED = PreparedStatement(
@@ -156,19 +141,24 @@ def updating(source: CTE) -> Update:
     """The change of records that `source` describes, with its history, by `write_parameters`."""
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
+    these = (
+        record.c.workspace_id == WORKSPACE,
+        record.c.database_id == DATABASE,
+        record.c.id == source.c.id,
+    )
+    creations = recording_creations(*these)
     history = recording_these(source, source.c.kind, source.c.before, source.c.after)
     return (
         update(record)
-        .where(
-            record.c.workspace_id == _WORKSPACE,
-            record.c.database_id == _DATABASE,
-            record.c.id == source.c.id,
-        )
+        .where(*these)
         .values(
-            data=remaining.op("||", return_type=JSONB())(source.c.data),
-            **{name: source.c[name] for name in columns},
+            {
+                record.c.data: remaining.op("||", return_type=JSONB())(source.c.data),
+                **{record.c[name]: source.c[name] for name in columns},
+                **WRITTEN,
+            }
         )
-        .add_cte(history.cte("history"))
+        .add_cte(creations.cte("creations"), history.cte("history"))
     )
 
 
@@ -177,8 +167,8 @@ _UPDATE = PreparedStatement(updating(_CHANGED))
 _THESE = (
     select(*_COLUMNS)
     .where(
-        record.c.workspace_id == _WORKSPACE,
-        record.c.database_id == _DATABASE,
+        record.c.workspace_id == WORKSPACE,
+        record.c.database_id == DATABASE,
         record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
     )
     .order_by(record.c.id)
@@ -190,7 +180,7 @@ _LOCK = PreparedStatement(_THESE.with_for_update(key_share=True))
 _HOLD = PreparedStatement(
     select(record.c.id)
     .where(
-        record.c.workspace_id == _WORKSPACE,
+        record.c.workspace_id == WORKSPACE,
         record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
     )
     .order_by(record.c.id)

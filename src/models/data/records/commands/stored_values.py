@@ -15,6 +15,7 @@ from models.data.fields.commands import advance_number
 from models.data.fields.queries import next_number_of
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.rules.kinds import FieldKind
+from models.data.records.commands.history import WRITTEN, recording_creations
 from models.data.records.queries.links import seen_links, sides_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
@@ -81,12 +82,18 @@ async def clear_options(
             f"More than {MAX_RECORDS} records chose an option that the list leaves out. Change"
             " them first, or convert the field."
         )
+    these = (*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
     await work.execute(
         update(record)
-        .where(*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
+        .where(*these)
         .values(
-            data=_without(spec.key, keys, many=multiple), updated_at=next_record_updated_at(work)
+            {
+                record.c.data: _without(spec.key, keys, many=multiple),
+                record.c.updated_at: next_record_updated_at(work),
+                **WRITTEN,
+            }
         )
+        .add_cte(recording_creations(*these).cte("creations"))
     )
     return ids
 

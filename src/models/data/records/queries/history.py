@@ -8,6 +8,7 @@ from models.core.pagination import PageRequest
 from models.data.fields.rules.fields import FieldSpecs
 from models.data.record_changes.queries import list_changes
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
+from models.data.records.queries.creations import CHANGES
 from models.data.records.queries.records import load_schema_of
 from models.data.records.queries.visibility import open_records
 from models.data.records.tables import record
@@ -23,7 +24,7 @@ async def list_history(
     `NotFoundError`.
     """
     schema = await load_schema_of(work, actor.workspace_id, record_id)
-    history = await list_changes(work, actor.workspace_id, record_id, page)
+    history = await list_changes(work, CHANGES, actor.workspace_id, record_id, page)
     target_ids = {
         Id(target)
         for change in history.changes

@@ -1,7 +1,4 @@
-"""Bringing rows into a database that the run itself creates: they are copied to where they stay.
-
-The history of a batch is written while the reader makes the next one.
-"""
+"""Bringing rows into a database that the run itself creates: they are copied to where they stay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +6,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy import true
 
 from models.core.access.rules import Actor
-from models.core.base import Id, JsonObject
+from models.core.base import JsonObject
 from models.core.counted_ids import first_id
 from models.data.fields.rules.fields import FieldSpec, Option, Schema
 from models.data.records.commands.bulk import derive_where
 from models.data.records.commands.bulk_events import emit_written
-from models.data.records.commands.copying import copy_records
 from models.data.records.rules.write.copied import lead_of
 from models.sources.data_source_runs.commands.endings import RunOverError
 from models.sources.data_source_runs.commands.execution import (
@@ -24,7 +20,6 @@ from models.sources.data_source_runs.commands.execution import (
     take_long,
 )
 from models.sources.data_source_runs.commands.staging import (
-    ReadBatch,
     find_run,
     record_progress,
 )
@@ -64,7 +59,7 @@ async def create_target(
     await take_long(work)
     actor = await run_actor(work, run)
     schema = await open_target(work, actor, run, mapping, new_options)
-    lead = lead_of(schema.workspace_id, schema.database_id, actor.user_id, work.now)
+    lead = lead_of(actor, schema.database_id, work.now)
     return NewTarget(schema, actor, RecordLines(lead, await first_id(work)))
 
 
@@ -74,14 +69,6 @@ def with_options(fields: Sequence[FieldSpec], new_options: Grown) -> list[FieldS
         replace(spec, options=tuple(Option(**one) for one in new_options.get(spec.key, ())))
         for spec in fields
     ]
-
-
-async def append_batch(
-    work: UnitOfWork, target: NewTarget, batch: ReadBatch, position: int
-) -> None:
-    """Copy a batch of rows, the first of which has this position, and write their history."""
-    first = Id(int=target.lines.first + position)
-    await copy_records(work, target.actor, target.schema, batch.lines, first)
 
 
 async def finish_append(

@@ -33,6 +33,7 @@ from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, update_from
 from models.data.records.commands.bulk_events import emit_written
+from models.data.records.queries.creations import CHANGES
 from models.data.records.queries.records import RECORD
 from models.messages.jobs.commands import accept_job
 from models.sources.data_source_runs.commands.targets import DENIED
@@ -127,7 +128,9 @@ async def _revert_records(
     await derive_where(work, schema, RECORD.id.in_(select(source_row.c.record_id).where(*mine)))
     await emit_written(work, actor, schema)
     # The next refresh compares anew: what was created is unknown again, all else has changed.
-    created = select(_changes(run).where(CHANGE.kind == ChangeKind.CREATED.value).subquery().c.id)
+    created = select(
+        _changes(run).where(CHANGES.c.kind == ChangeKind.CREATED.value).subquery().c.id
+    )
     await work.execute(delete(source_row).where(*mine, source_row.c.record_id.in_(created)))
     await work.execute(update(source_row).where(*mine).values(digest=b"", removed=False))
     return {"reverted": reverted, "kept": total - reverted}
@@ -135,31 +138,32 @@ async def _revert_records(
 
 def _changes(run: SourceRunRow) -> Select[Any]:
     """The changes that the run made, with the ids of their records."""
-    return select(RECORD.id, CHANGE.id.label("change_id")).where(
+    return select(RECORD.id, CHANGES.c.id.label("change_id")).where(
         source_row.c.workspace_id == run.workspace_id,
         source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
         RECORD.workspace_id == source_row.c.workspace_id,
         RECORD.id == source_row.c.record_id,
-        CHANGE.workspace_id == RECORD.workspace_id,
-        CHANGE.record_id == RECORD.id,
-        CHANGE.run_id == run.id,
+        CHANGES.c.workspace_id == RECORD.workspace_id,
+        CHANGES.c.record_id == RECORD.id,
+        CHANGES.c.run_id == run.id,
     )
 
 
 def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
     """The records as they were, as `update_from` takes them, but the ones that changed since."""
+    # A creation that is not written is later than nothing.
     later = CHANGE.id.table.alias("later")
     changed_since = exists().where(
-        later.c.workspace_id == CHANGE.workspace_id,
-        later.c.record_id == CHANGE.record_id,
-        later.c.id > CHANGE.id,
+        later.c.workspace_id == CHANGES.c.workspace_id,
+        later.c.record_id == CHANGES.c.record_id,
+        later.c.id > CHANGES.c.id,
     )
     empty = literal({}, JSONB)
-    old, new = func.coalesce(CHANGE.before, empty), func.coalesce(CHANGE.after, empty)
-    created = CHANGE.kind == ChangeKind.CREATED.value
-    updated = CHANGE.kind == ChangeKind.UPDATED.value
-    named = select(func.jsonb_object_keys(old.op("||")(new))).correlate(CHANGE.id.table)
+    old, new = func.coalesce(CHANGES.c.before, empty), func.coalesce(CHANGES.c.after, empty)
+    created = CHANGES.c.kind == ChangeKind.CREATED.value
+    updated = CHANGES.c.kind == ChangeKind.UPDATED.value
+    named = select(func.jsonb_object_keys(old.op("||")(new))).correlate(CHANGES)
     keys = func.array(named.scalar_subquery(), type_=ARRAY(Text))
     return (
         _changes(run)
@@ -186,7 +190,7 @@ def _before(run: SourceRunRow, actor: Actor, work: UnitOfWork) -> Select[Any]:
             literal(work.now, Timestamp).label("updated_at"),
             case((created, literal(work.now, Timestamp)), else_=null()).label("deleted_at"),
         )
-        .where(~changed_since, and_(CHANGE.omitted_keys.is_(None)))
+        .where(~changed_since, and_(CHANGES.c.omitted_keys.is_(None)))
     )
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime import copy_format
 from runtime.copy_format import LENGTH, LENGTH_OF_JSON
@@ -14,6 +15,8 @@ COLUMNS = (
     "updated_by_user_id",
     "created_at",
     "updated_at",
+    "creation_principal_type",
+    "creation_run_id",
     "id",
     "title",
     "data",
@@ -21,9 +24,11 @@ COLUMNS = (
 _UUID = LENGTH.pack(16)
 
 
-def lead_of(workspace_id: Id, database_id: Id, user_id: Id, now: datetime) -> bytes:
+def lead_of(actor: Actor, database_id: Id, now: datetime) -> bytes:
     """The begin of every line: all that new records of a database have in common."""
-    common = (workspace_id, database_id, False, user_id, user_id, now, now)
+    writer = actor.user_id, actor.user_id
+    written_by = actor.principal.type.value, actor.principal.run_id
+    common = (actor.workspace_id, database_id, False, *writer, now, now, *written_by)
     return (
         copy_format.columns(len(COLUMNS))
         + b"".join([copy_format.value(one) for one in common])
