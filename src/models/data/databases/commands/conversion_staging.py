@@ -184,7 +184,7 @@ async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
     while (last := await _batch_end(work, source.workspace_id, job_id, upto)) is not None:
         without = record.c.data.op("-", return_type=JSONB())(literal(source.key, Text))
         value = func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
-        these = (
+        conditions = (
             *source.records,
             source.filled,
             *_staged(source.workspace_id, job_id),
@@ -199,9 +199,9 @@ async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
         )
         await work.execute(
             update(record)
-            .where(*these)
+            .where(*conditions)
             .values({record.c.data: data, **WRITTEN})
-            .add_cte(recording_creations(*these).cte("creations"))
+            .add_cte(recording_creations(*conditions).cte("creations"))
         )
         upto = last
 

@@ -141,16 +141,16 @@ def updating(source: CTE) -> Update:
     """The change of records that `source` describes, with its history, by `write_parameters`."""
     remaining = record.c.data.op("-", return_type=JSONB())(source.c.cleared)
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
-    these = (
+    conditions = (
         record.c.workspace_id == WORKSPACE,
         record.c.database_id == DATABASE,
         record.c.id == source.c.id,
     )
-    creations = recording_creations(*these)
+    creations = recording_creations(*conditions)
     history = recording_these(source, source.c.kind, source.c.before, source.c.after)
     return (
         update(record)
-        .where(*these)
+        .where(*conditions)
         .values(
             {
                 record.c.data: remaining.op("||", return_type=JSONB())(source.c.data),

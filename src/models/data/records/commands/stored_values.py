@@ -82,10 +82,10 @@ async def clear_options(
             f"More than {MAX_RECORDS} records chose an option that the list leaves out. Change"
             " them first, or convert the field."
         )
-    these = (*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
+    conditions = (*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
     await work.execute(
         update(record)
-        .where(*these)
+        .where(*conditions)
         .values(
             {
                 record.c.data: _without(spec.key, keys, many=multiple),
@@ -93,7 +93,7 @@ async def clear_options(
                 **WRITTEN,
             }
         )
-        .add_cte(recording_creations(*these).cte("creations"))
+        .add_cte(recording_creations(*conditions).cte("creations"))
     )
     return ids
 
