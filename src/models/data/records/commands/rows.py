@@ -79,7 +79,7 @@ def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
     `write_parameters` gives its parameters, and `change_id` the ids of the history. A creation that
     the record will not tell is written: links stand elsewhere, and long values are left out.
     """
-    told = and_(source.c.links == literal({}, JSONB), source.c.omitted.is_(None))
+    is_plain = and_(source.c.links == literal({}, JSONB), source.c.omitted.is_(None))
     values = {
         "id": source.c.id,
         "workspace_id": WORKSPACE,
@@ -93,15 +93,15 @@ def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
         "updated_by_user_id": USER,
         "created_at": NOW,
         "updated_at": NOW,
-        "creation_principal_type": case((told, PRINCIPAL_TYPE)),
-        "creation_run_id": case((told, RUN_ID)),
+        "creation_principal_type": case((is_plain, PRINCIPAL_TYPE)),
+        "creation_run_id": case((is_plain, RUN_ID)),
     }
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
     titled = titled_values(source.c.title, source.c.data)
     after = titled.op("||")(source.c.links).op("-")(omitted)
-    history = recording_these(source, _CREATED, null(), after, ~told, change_id=change_id)
+    history = recording_these(source, _CREATED, null(), after, ~is_plain, change_id=change_id)
     return insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
 
 
