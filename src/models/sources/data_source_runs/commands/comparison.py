@@ -115,10 +115,13 @@ def identity_by_place(rows: Comparison) -> ColumnElement[bytes]:
     return identity
 
 
-async def match_known(work: UnitOfWork, rows: Comparison) -> None:
-    """Find the record of every row that the source had; one in the trash stays there."""
+async def match_known(work: UnitOfWork, rows: Comparison) -> int:
+    """Find the record of every row that the source had; one in the trash stays there.
+
+    Gives how many rows the source had.
+    """
     unchanged = and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
-    await work.execute(
+    matched = await work.execute(
         update(staged_row)
         .where(
             rows.staged,
@@ -136,6 +139,7 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> None:
             ),
         )
     )
+    return matched.rowcount
 
 
 async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> None:
@@ -205,9 +209,11 @@ async def count_rows(work: UnitOfWork, selected: Select[Any]) -> int:
     return counted
 
 
-async def count_known(work: UnitOfWork, rows: Comparison) -> int:
-    """The number of rows the source had."""
-    known = select(literal(1)).where(*rows.known, source_row.c.removed.is_(False))
+async def count_known(work: UnitOfWork, rows: Comparison, *, removed: bool = False) -> int:
+    """The number of rows the source had, also of those that it had removed."""
+    known = select(literal(1)).where(*rows.known)
+    if not removed:
+        known = known.where(source_row.c.removed.is_(False))
     return await count_rows(work, known)
 
 

@@ -119,17 +119,18 @@ async def _compare_and_write(
 ) -> JsonObject:
     """Write what the comparison finds; gives the counts."""
     rows, plan = applied.rows, run.plan
-    mode, keys = WriteMode(plan["writeMode"]), plan["keyFields"]
+    keys = plan["keyFields"]
+    matched = 0
     if not applied.appended:
         await comparison.make_unique(work, rows, keyed=bool(keys))
-        await comparison.match_known(work, rows)
+        matched = await comparison.match_known(work, rows)
     kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
     counts = await comparison.count_changes(work, rows)
     found_by_keys = bool(keys and counts.get(None, 0) and not applied.appended)
     if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
-    gone = await _removed(work, run, applied, mode)
+    gone = await _removed(work, run, applied, matched)
     removals = 0
     if gone is not None:
         # Before anything is inserted: a replacement takes what no row has, and that has no row yet.
@@ -155,13 +156,20 @@ async def _compare_and_write(
 
 
 async def _removed(
-    work: UnitOfWork, run: SourceRunRow, applied: Application, mode: WriteMode
+    work: UnitOfWork, run: SourceRunRow, applied: Application, matched: int
 ) -> tuple[Any, RemovedRows] | None:
-    """The records to remove, and how; None when none are. Raises SourceProblem at the guard."""
-    policy = RemovedRows(run.plan["removedRows"])
+    """The records to remove, and how; None when none are. Raises SourceProblem at the guard.
+
+    So many rows that the source had are `matched` by staged ones.
+    """
+    mode, policy = WriteMode(run.plan["writeMode"]), RemovedRows(run.plan["removedRows"])
     if mode is WriteMode.APPEND or (policy is RemovedRows.KEEP and mode is WriteMode.UPSERT):
         return None
     rows = applied.rows
+    if mode is WriteMode.UPSERT and matched == await comparison.count_known(
+        work, rows, removed=True
+    ):
+        return None
     selection = comparison.gone_rows(rows)
     if applied.merges:
         selection = merging.gone_untouched(rows, applied.keys)
