@@ -37,6 +37,8 @@ DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 """The first byte of a message of this process."""
 BATCH = 5_000
 """Rows of a message, which are written together while the next ones are converted."""
+_FIRST_BATCH = 1_000
+"""Rows of the first message: until it is there, nothing is written."""
 _BLOCK = 500
 """Rows that are converted together."""
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -193,7 +195,7 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
     for block in skipped:
         if conversion.grows:
             conversion.convert_rows(block)
-    batch, position = _Batch(), request.skip
+    batch, position = _Batch(_FIRST_BATCH), request.skip
     for block in _blocks(rows):
         for made in conversion.convert_rows(block):
             batch.add(made, b"" if made.skipped else request.lines.line(position, made))
@@ -216,7 +218,8 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 class _Batch:
     """The lines of one message: of how many rows, how many made none, how many cells were lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = BATCH) -> None:
+        self._rows = rows
         self.read = self._skipped = self._lost = self._size = 0
         self._lines: list[bytes] = []
 
@@ -229,7 +232,7 @@ class _Batch:
 
     @property
     def is_full(self) -> bool:
-        return self.read == BATCH or self._size >= _BATCH_BYTES
+        return self.read == self._rows or self._size >= _BATCH_BYTES
 
     def message(self) -> bytes:
         counts = to_json([self.read, self._skipped, self._lost])
