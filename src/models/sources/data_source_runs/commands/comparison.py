@@ -210,7 +210,7 @@ async def count_rows(work: UnitOfWork, selected: Select[Any]) -> int:
 
 
 async def count_known(work: UnitOfWork, rows: Comparison, *, removed: bool = False) -> int:
-    """The number of rows the source had, also of those that it had removed."""
+    """The number of rows the source had; the removed ones count if asked for."""
     known = select(literal(1)).where(*rows.known)
     if not removed:
         known = known.where(source_row.c.removed.is_(False))
