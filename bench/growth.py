@@ -11,6 +11,7 @@ from temporalio.client import Client
 from bench.figures import Figure, quantile
 from bench.growth_rows import LongHistory, automation_of_three_nodes
 from bench.platform import Platform
+from bench.processor import processor_time
 from bench.rounds import say
 from models.automation.run_statistics.sums import settle_runs
 from models.workspace.usage.totals import settle_totals
@@ -26,6 +27,8 @@ EXPIRED = 20_000
 EXPIRING = {"automation_run": "created_at", "request_log": "created_at", "workspace_event": "at"}
 RUNS_A_SECOND = 100.0
 """The runs a second that a busy platform makes, and that retention keeps up with."""
+DELETING = ("worker", "postgres", "temporal")
+"""The processes that a sweep keeps busy."""
 
 Ask = Callable[[], Awaitable[None]]
 
@@ -180,11 +183,14 @@ async def _deletion(platform: Platform, client: Client, past: LongHistory) -> Fi
         for table, moment in EXPIRING.items()
     )
     started = time.perf_counter()
-    await client.get_schedule_handle(Family.RETENTION.workflow_id("sweep")).trigger()
-    async with asyncio.timeout(EXPIRED / RUNS_A_SECOND * 5):
-        while True:
-            if await (await platform.database.execute(f"{left} LIMIT 1")).fetchone() is None:
-                break
-            await asyncio.sleep(0.2)
+    with processor_time({name: platform.pid(name) for name in DELETING}) as spent:
+        await client.get_schedule_handle(Family.RETENTION.workflow_id("sweep")).trigger()
+        async with asyncio.timeout(EXPIRED / RUNS_A_SECOND * 5):
+            while True:
+                if await (await platform.database.execute(f"{left} LIMIT 1")).fetchone() is None:
+                    break
+                await asyncio.sleep(0.2)
     figure.add(EXPIRED / (time.perf_counter() - started), RUNS_A_SECOND)
+    each = " · ".join(f"{name} {ms / EXPIRED:.3f}" for name, ms in spent.milliseconds.items())
+    say(f"  a removed run: {each} ms")
     return figure

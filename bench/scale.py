@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from rich.console import Console
 
 from bench.figures import Figure
 from bench.graphs import THREE_QUICK
 from bench.platform import Platform
 from bench.processor import processor_time
-from bench.rounds import Rounds
+from bench.rounds import Rounds, say
 from bench.runs import in_parallel, rate
 from bench.webhooks import call_hook, publish_hook
 from cli.supervisor.ports import choose_port
@@ -74,10 +73,7 @@ async def _measure(
         for kind in (*OWN, "temporal")
     }
     shares = " · ".join(f"{kind} {ms:.1f}" for kind, ms in each.items())
-    Console().print(
-        f"  {workers} workers, {apis} API: {per_second:.0f} runs/s, {shares} ms a run",
-        highlight=False,
-    )
+    say(f"  {workers} workers, {apis} API: {per_second:.0f} runs/s, {shares} ms a run")
     return sum(each[kind] for kind in OWN)
 
 
