@@ -139,7 +139,7 @@ def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]
 def _notifier(parts: Parts, database_url: str) -> Notifier:
     """The notifier of a process, which tells other processes of its commits."""
     notifier = Notifier(libpq_url(database_url))
-    parts.starts.on_foreign_begin = notifier.notify
+    parts.starts.on_foreign_begin = notifier.notify_workers
     parts.database.notify_readers = notifier.notify_readers
     parts.database.notify_waiters = notifier.notify_waiters
     return notifier

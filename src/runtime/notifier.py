@@ -1,14 +1,16 @@
 """NOTIFY and LISTEN between processes: that there is something to look at, after a commit.
 
-Workers hear that a commit left something for them to do: a row of the outbox, an event that an
-automation subscribes to, or a run that has ended and so makes room for another. Readers of the log
-of a workspace hear which log has grown. Requests that wait for durable work hear of its end. All
-look at the tables then; a notification that is lost costs a second, because they also look once a
-second.
+A worker hears that a commit left something to do: a row of the outbox, an event that an automation
+subscribes to, or a run that has ended and so makes room for another. Workers are told in turn,
+since each would look for what one has found (ADR 0120). Readers of the log of a workspace hear
+which log has grown. Requests that wait for durable work hear of its end. All look at the tables
+then; a notification that is lost costs a second, because they also look once a second.
 """
 
 import asyncio
 import contextlib
+import secrets
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NoReturn, TypeVar
 from uuid import UUID
@@ -21,7 +23,9 @@ log = structlog.get_logger()
 _Value = TypeVar("_Value")
 
 CHANNEL = "worker"
-"""Without a payload."""
+"""Of all workers, without a payload. Each has one of its own as well, see `channel_of_worker`."""
+WORKER_NAME = "workspace worker"
+"""The `application_name` of the connections on which workers listen."""
 LOG_CHANNEL = "workspace_log"
 """The id of a workspace."""
 ANSWER_CHANNEL = "answer"
@@ -33,6 +37,8 @@ _IDS_AT_ONCE = 200
 """The payload of a notification is shorter than 8,000 bytes."""
 PAUSE_SECONDS = 0.01
 """After a notification, before the next one: a process sends a hundred a second at most."""
+WORKERS_SECONDS = 1.0
+"""For this time a process takes the workers to be the same."""
 
 
 class Notifier:
@@ -46,12 +52,17 @@ class Notifier:
     def __init__(self, url: str) -> None:
         self._url = url
         self._due = asyncio.Event()
-        self._workers = False
+        self._worker = self._workers = False
         self._logs: set[str] = set()
         self._answers: set[str] = set()
 
     def notify(self) -> None:
-        """Notify the workers soon; call it after the commit."""
+        """Notify the next worker soon; call it after the commit."""
+        self._worker = True
+        self._due.set()
+
+    def notify_workers(self) -> None:
+        """Notify all workers soon, of what only one of them knows to be for it."""
         self._workers = True
         self._due.set()
 
@@ -77,10 +88,13 @@ class Notifier:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _send(self, connection: psycopg.AsyncConnection) -> None:
+        workers = _Workers(connection)
         while True:
             await self._due.wait()
             self._due.clear()
-            for messages in _pieces(self._taken(), _MOST_AT_ONCE):
+            worker, self._worker = self._worker, False
+            first = [(await workers.next_channel(), "")] if worker else []
+            for messages in _pieces([*first, *self._taken()], _MOST_AT_ONCE):
                 channels, payloads = zip(*messages, strict=True)
                 await connection.execute(
                     "SELECT pg_notify(channel, payload)"
@@ -102,6 +116,38 @@ class Notifier:
         ]
 
 
+class _Workers:
+    """The workers that listen, by their connections."""
+
+    def __init__(self, connection: psycopg.AsyncConnection) -> None:
+        self._connection = connection
+        self._channels: Sequence[str] = ()
+        self._until = 0.0
+        # Processes that begin together do not tell the same worker.
+        self._turn = secrets.randbelow(1 << 16)
+
+    async def next_channel(self) -> str:
+        """The channel of the worker whose turn it is; of all where none is known."""
+        if time.monotonic() >= self._until:
+            found = await self._connection.execute(_LISTENING, [WORKER_NAME], prepare=True)
+            self._channels = [channel_of_worker(pid) for (pid,) in await found.fetchall()]
+            self._until = time.monotonic() + WORKERS_SECONDS
+        self._turn += 1
+        known = self._channels
+        return known[self._turn % len(known)] if known else CHANNEL
+
+
+_LISTENING = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE application_name = %s AND datname = current_database() ORDER BY pid"
+)
+
+
+def channel_of_worker(backend_pid: int) -> str:
+    """The channel of the worker that listens on this connection."""
+    return f"{CHANNEL}_{backend_pid}"
+
+
 def _pieces(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
     for first in range(0, len(values), size):
         yield values[first : first + size]
@@ -114,21 +160,34 @@ async def listen(
 ) -> None:
     """Call the function of a channel with each payload, reconnecting for ever; `url` is libpq's.
 
-    `on_connect` is called whenever the listening begins: what was sent before is lost.
+    `on_connect` is called whenever the listening begins: what was sent before is lost. Who listens
+    to the channel of all workers is one of them, and takes its turns.
     """
+    name = WORKER_NAME if CHANNEL in channels else None
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-                # For those that come with an answer to LISTEN.
-                connection.add_notify_handler(lambda one: channels[one.channel](one.payload))
-                for channel in channels:
-                    await connection.execute(f"LISTEN {channel}")
+            async with await psycopg.AsyncConnection.connect(
+                url, autocommit=True, application_name=name
+            ) as connection:
+                own = channel_of_worker(connection.info.backend_pid)
+                called = {**channels, **({} if name is None else {own: channels[CHANNEL]})}
+                await _begin(connection, called)
                 on_connect()
-                await _receive(connection, channels)
+                await _receive(connection, called)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
             reason = type(error).__name__
             log.warning("a listener lost its connection", channels=[*channels], reason=reason)
             await asyncio.sleep(RETRY_SECONDS)
+
+
+async def _begin(
+    connection: psycopg.AsyncConnection, channels: Mapping[str, Callable[[str], None]]
+) -> None:
+    """Begin to listen to these channels."""
+    # For those that come with an answer to LISTEN.
+    connection.add_notify_handler(lambda one: channels[one.channel](one.payload))
+    for channel in channels:
+        await connection.execute(f"LISTEN {channel}")
 
 
 async def _receive(

@@ -1,15 +1,18 @@
 """Listening for notifications of other processes."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 
 import psycopg
+import pytest
 import pytest_asyncio
 
+from runtime import notifier
 from runtime.database import libpq_url
-from runtime.notifier import listen
-from tests.support.patience import ENOUGH
+from runtime.notifier import CHANNEL, Notifier, listen
+from tests.support.patience import ENOUGH, eventually
 
 
 class Listening:
@@ -76,3 +79,71 @@ async def test_a_listener_comes_back_after_it_lost_its_connection(
         await listening.connected.wait()
     await _execute(database_url, "NOTIFY second, 'again'")
     assert await listening.next() == ("second", "again")
+
+
+@asynccontextmanager
+async def _worker(database_url: str, heard: asyncio.Queue[str], name: str) -> AsyncIterator[None]:
+    """A worker that puts its name there when it is told of something."""
+    connected = asyncio.Event()
+    channels = {CHANNEL: lambda _: heard.put_nowait(name)}
+    task = asyncio.create_task(listen(libpq_url(database_url), channels, connected.set))
+    await connected.wait()
+    yield
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest_asyncio.fixture
+async def sending(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Notifier]:
+    """A notifier that knows no workers but those of its test."""
+    monkeypatch.setattr(notifier, "WORKER_NAME", "worker of a test")
+    monkeypatch.setattr(notifier, "WORKERS_SECONDS", 0)
+    one = Notifier(libpq_url(database_url))
+    task = asyncio.create_task(one.run())
+    yield one
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def _told(sending: Notifier, heard: asyncio.Queue[str], count: int) -> Counter[str]:
+    """How often each worker was told, of so many notifications one after the other."""
+    told: Counter[str] = Counter()
+    async with asyncio.timeout(ENOUGH):
+        for _ in range(count):
+            sending.notify()
+            told[await heard.get()] += 1
+    assert heard.empty()
+    return told
+
+
+async def test_workers_are_told_in_turn(database_url: str, sending: Notifier) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    async with _worker(database_url, heard, "first"):
+        async with _worker(database_url, heard, "second"):
+            assert await _told(sending, heard, 10) == {"first": 5, "second": 5}
+            sending.notify_workers()
+            assert {await heard.get(), await heard.get()} == {"first", "second"}
+        await eventually(lambda: _has_gone(database_url), what="the end of its connection")
+        assert await _told(sending, heard, 3) == {"first": 3}
+
+
+async def _has_gone(database_url: str) -> bool:
+    """True when one worker listens."""
+    async with await psycopg.AsyncConnection.connect(libpq_url(database_url)) as connection:
+        found = await connection.execute(
+            "SELECT FROM pg_stat_activity WHERE application_name = 'worker of a test'"
+            " AND datname = current_database()"
+        )
+        return found.rowcount == 1
+
+
+async def test_all_are_told_where_no_worker_is_known(database_url: str, sending: Notifier) -> None:
+    async with await psycopg.AsyncConnection.connect(
+        libpq_url(database_url), autocommit=True
+    ) as hidden:
+        await hidden.execute(f"LISTEN {CHANNEL}")
+        sending.notify()
+        (told,) = [one async for one in hidden.notifies(timeout=ENOUGH, stop_after=1)]
+    assert told.channel == CHANNEL
