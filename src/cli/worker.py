@@ -20,6 +20,8 @@ def worker(
     ] = None,
 ) -> None:
     """Execute workflows and activities until SIGTERM, then drain."""
+    # Looking for cycles among what is being imported takes a third of the time of a start.
+    gc.disable()
     import uvloop
 
     from runtime.telemetry import configure_logging
@@ -34,8 +36,6 @@ def worker(
 
 
 async def _run(settings: Settings, queues: list[Queue]) -> None:
-    # Looking for cycles among what is being imported takes a third of the time of a start.
-    gc.disable()
     from cli.worker_process import run_worker
 
     gc.freeze()

@@ -2,8 +2,19 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import cache
+from typing import Any
 
-from sqlalchemy import CheckConstraint, DateTime, ForeignKeyConstraint, Index, MetaData, Table, text
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    MetaData,
+    Table,
+    text,
+)
 from sqlmodel import SQLModel
 
 SQLModel.metadata.naming_convention = {
@@ -17,6 +28,8 @@ metadata: MetaData = SQLModel.metadata
 
 # Rows are read and written, never validated: no process builds a validator for a table.
 SQLModel.model_config["defer_build"] = True
+# Nor are they objects: SQLModel maps no class below one that is itself a table.
+SQLModel.model_config["table"] = True
 
 Timestamp = DateTime(timezone=True)
 """The column type of every moment: `timestamptz`."""
@@ -37,11 +50,20 @@ def one_of(column: str, values: type[StrEnum]) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({listed(values)})", name=column)
 
 
+@cache
 def table_of(model: type[SQLModel]) -> Table:
-    """The Core table of a SQLModel class: what queries are written against, with real columns."""
-    table = model.__table__  # type: ignore[attr-defined]  # SQLModel sets it, its stubs do not say so
-    assert isinstance(table, Table)
-    return table
+    """The Core table that a SQLModel class declares: what queries are written against."""
+    arguments: tuple[Any, ...] = getattr(model, "__table_args__", ())
+    options = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
+    constraints = arguments[:-1] if options else arguments
+    columns = [_column(model, name) for name in model.model_fields]
+    return Table(str(model.__tablename__), metadata, *columns, *constraints, **options)
+
+
+def _column(model: type[SQLModel], name: str) -> Column[Any]:
+    column: Column[Any] = getattr(model, name)
+    column.name = column.key = column.name or name
+    return column
 
 
 def same_workspace(column: str, target: str, ondelete: str | None = None) -> ForeignKeyConstraint:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from cli.commands import app
 from models.workspace.bundles.unpacking import unpack
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from cli.commands import app
 from models.migrations.runner import current
 from tests.support.postgres import migrated_database
 

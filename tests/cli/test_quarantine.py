@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.main import app
+from cli.commands import app
 from cli.supervisor.files import write_private
 from runtime.database import libpq_url
 

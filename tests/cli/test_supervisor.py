@@ -320,7 +320,7 @@ async def test_a_child_that_is_killed_again_and_again_comes_back_at_once(
         pid = pid_of(state, "a")
         os.kill(pid, signal.SIGKILL)
         await replaced(state, "a", pid)
-    assert shown.getvalue().count("again in 0.2 s") == 5
+    assert shown.getvalue().count("again in 0.1 s") == 5
 
 
 async def test_a_child_that_ends_by_itself_again_and_again_is_given_time(

@@ -16,7 +16,9 @@ from tests.support.patience import ENOUGH
 
 _forks = multiprocessing.get_context("forkserver")
 # A process has one such server: the last list that it is given counts.
-_forks.set_forkserver_preload([*PRELOADED, "api.app", "cli.worker_process", "uvicorn", "uvloop"])
+_forks.set_forkserver_preload(
+    [*PRELOADED, "api.app", "cli.commands", "cli.worker_process", "uvicorn", "uvloop"]
+)
 
 
 class Forked:

@@ -19,7 +19,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typer.testing import CliRunner
 
-from cli.main import app
+from cli.commands import app
 from cli.replay.executions import Execution, followers, recent
 from cli.replay.golden import golden, read_history
 from models.core.base import Id

@@ -6,9 +6,7 @@ PRELOADED = (
     "runtime.fork_server_garbage",
     "activities.sources.reading_process",
     "activities.sources.databases.process",
-    "cli.main",
 )
-"""A child runs the main module of its parent once more: what that imports is among them."""
 
 context = multiprocessing.get_context("forkserver")
 """Starts them from a server that has loaded what they need, and nothing that is secret."""

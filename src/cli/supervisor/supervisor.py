@@ -12,7 +12,7 @@ from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from runtime.exit_codes import end_of, ended_by_itself
 
-_FIRST_DELAY = 0.2
+_FIRST_DELAY = 0.05
 _LONGEST_DELAY = 10.0
 # A child that lived this long, or was killed, is in no crash loop: its restart is immediate again.
 _STEADY_SECONDS = 30.0

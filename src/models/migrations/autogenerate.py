@@ -24,6 +24,7 @@ from models.migrations.runner import SCRIPTS, configuration
 from models.migrations.throwaway import throwaway_server
 from models.tables import metadata
 from runtime.database import driver_url
+from runtime.schema import table_of
 
 WINGS = (
     "runtime",
@@ -120,8 +121,8 @@ def write_initial_tables() -> None:
 def _tables_of(wing: str) -> Iterator[Table]:
     """The tables of a wing, each after those it refers to."""
     modules = {
-        mapper.local_table: mapper.class_.__module__.removeprefix("models.")
-        for mapper in SQLModel._sa_registry.mappers
+        table_of(model): model.__module__.removeprefix("models.")
+        for model in SQLModel.__subclasses__()
     }
     return (table for table in metadata.sorted_tables if modules[table].split(".")[0] == wing)
 

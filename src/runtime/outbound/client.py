@@ -5,7 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import TracebackType
 from typing import Self
 
@@ -75,14 +75,20 @@ class OutboundClient:
         """The turns of whoever calls; a process that has callers sets it."""
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls or _public_tls(http2=http2),
+        self._tls = tls
+        self._http2 = http2
+
+    @cached_property
+    def _pool(self) -> httpcore2.AsyncConnectionPool:
+        # Made for the first call: to read the certificates takes a worker 20 ms of its start.
+        return httpcore2.AsyncConnectionPool(
+            ssl_context=self._tls or _public_tls(http2=self._http2),
             max_connections=None,
-            max_keepalive_connections=KEPT if http2 else 0,
+            max_keepalive_connections=KEPT if self._http2 else 0,
             keepalive_expiry=KEPT_SECONDS,
-            http1=not http2,
-            http2=http2,
-            network_backend=CheckedBackend(policy, self._resolver),
+            http1=not self._http2,
+            http2=self._http2,
+            network_backend=CheckedBackend(self.policy, self._resolver),
         )
 
     async def __aenter__(self) -> Self:
@@ -94,7 +100,8 @@ class OutboundClient:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._pool.aclose()
+        if "_pool" in vars(self):
+            await self._pool.aclose()
         if self._threads is not None:
             self._threads.close()
 

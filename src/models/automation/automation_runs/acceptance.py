@@ -82,7 +82,7 @@ class Accepted:
     @property
     def run(self) -> AutomationRun | None:
         """The run that was inserted."""
-        return None if self.columns is None else AutomationRun(**self.columns)
+        return None if self.columns is None else AutomationRun.model_construct(**self.columns)
 
 
 _RUN_COLUMNS = (
