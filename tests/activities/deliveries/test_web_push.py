@@ -128,7 +128,7 @@ async def test_no_endpoint_leads_into_our_own_network(serve: Serve) -> None:
 
 
 def test_a_push_says_no_more_than_providers_take() -> None:
-    notification = Notification(
+    notification = Notification.model_construct(
         id=uuid4(),
         workspace_id=uuid4(),
         user_id=uuid4(),

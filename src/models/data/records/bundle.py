@@ -159,7 +159,11 @@ RECORDS = BundleKind(
         "updated_by_user_id": USER,
     },
     contents=("data",),
-    left_out={"deleted_at": "what is in the trash stays behind"},
+    left_out={
+        "deleted_at": "what is in the trash stays behind",
+        "creation_principal_type": "a record that comes with a bundle has no history",
+        "creation_run_id": "as creation_principal_type",
+    },
     prepare=_prepare,
     copied=True,
     judge=_judge,
