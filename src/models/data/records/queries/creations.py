@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, cast, func, literal_column, null, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Select,
+    String,
+    Text,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
@@ -25,13 +36,17 @@ def titled_values(title: ColumnElement[Any], data: ColumnElement[Any]) -> Column
 def unwritten_creations(
     change_id: ColumnElement[Id], written_at: ColumnElement[Any]
 ) -> Select[Any]:
-    """The creations that are read from their records, with the columns of changes."""
+    """The creations that are read from their records, with the columns of changes.
+
+    The types are those of the columns as well: else PostgreSQL would not look into each part of
+    `CHANGES` by its index.
+    """
     return select(
         change_id.label("id"),
         record.c.workspace_id,
         record.c.database_id,
         record.c.id.label("record_id"),
-        cast(literal_column(f"'{ChangeKind.CREATED.value}'"), Text).label("kind"),
+        cast(literal_column(f"'{ChangeKind.CREATED.value}'"), String).label("kind"),
         record.c.created_by_user_id.label("actor_user_id"),
         record.c.creation_principal_type.label("principal_type"),
         record.c.creation_run_id.label("run_id"),
