@@ -38,8 +38,8 @@ def unwritten_creations(
 ) -> Select[Any]:
     """The creations that are read from their records, with the columns of changes.
 
-    The types are those of the columns as well: else PostgreSQL would not look into each part of
-    `CHANGES` by its index.
+    Their types are the same, too: PostgreSQL would not look into each part of `CHANGES` by its
+    index otherwise.
     """
     return select(
         change_id.label("id"),
