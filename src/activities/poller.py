@@ -114,7 +114,8 @@ class DueLook(Loop):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0, self._timed_look - time.monotonic())):
                 await self._notified.wait()
-        notified = time.monotonic() < self._timed_look
+        # A timer may end a little early, so the time alone does not say who woke this.
+        notified = self._notified.is_set() and time.monotonic() < self._timed_look
         if not notified:
             self._timed_look = time.monotonic() + POLL_SECONDS
         self._notified.clear()

@@ -33,6 +33,7 @@ class OwnPostgres:
         """Start it, again if it died."""
         await asyncio.to_thread(self._begin)
         await eventually(self._server.is_ready, "the start of PostgreSQL")
+        await self._server.end_session()
 
     def _begin(self) -> None:
         service = self._server.service()

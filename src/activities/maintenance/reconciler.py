@@ -5,11 +5,11 @@ row by `describe`, which is strongly consistent; the row under its lock decides.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from sqlalchemy import exists
+from sqlalchemy import ColumnElement, Select, exists, func, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
@@ -68,6 +68,8 @@ class Reconciler:
         self._context = SweepContext(database, client, grace)
         self._families = families
         self._batch = batch
+        before = func.now() - grace
+        self._look = select(*(_open(each, before).exists().label(each.name) for each in families))
 
     @activity.defn(name="reconcile_open_work")
     async def reconcile(self) -> dict[str, int]:
@@ -76,15 +78,18 @@ class Reconciler:
         Safe to repeat: every repair is a conditional update or idempotent by id.
         """
         counts: dict[str, int] = {}
-        for family in self._families:
-            swept = await self._sweep(family)
+        # Mostly none has such rows, which one statement tells.
+        async with self._context.database.reading() as work:
+            (have_rows,) = await work.rows(self._look)
+        for family, has_rows in zip(self._families, have_rows, strict=True):
+            swept = await self._sweep(family, has_rows=has_rows)
             counts |= {f"{family.name}_{repair}": count for repair, count in swept.items()}
         terminated = await end_orphans(self._context, self._families)
         return counts | {f"{name}_terminated": count for name, count in terminated.items()}
 
-    async def _sweep(self, family: WorkFamily[RowT]) -> dict[str, int]:
+    async def _sweep(self, family: WorkFamily[RowT], *, has_rows: bool) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
-        async for row in self._open_rows(family):
+        async for row in self._open_rows(family, has_rows=has_rows):
             try:
                 action = await self.repair(family, row)
             except Exception:
@@ -97,34 +102,21 @@ class Reconciler:
             counts[name] = await repair()
         return counts
 
-    async def _open_rows(self, family: WorkFamily[RowT]) -> AsyncIterator[RowT]:
+    async def _open_rows(self, family: WorkFamily[RowT], *, has_rows: bool) -> AsyncIterator[RowT]:
         last: Id | None = None
-        while rows := await self._open_rows_after(family, last):
+        while has_rows and (rows := await self._open_rows_after(family, last)):
             for row in rows:
                 yield row
             last = rows[-1].id
 
     async def _open_rows_after(self, family: WorkFamily[RowT], last: Id | None) -> Sequence[RowT]:
         """The next open rows in the order of their ids, none when there are no more."""
-        kind, columns = family.kind, family.kind.table.c
-        undelivered = exists().where(
-            outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
-        )
-        async with self._context.database.transaction() as work:
-            accepted_before = work.now - self._context.grace
-            statement = (
-                family.rows()
-                .where(
-                    kind.is_open,
-                    columns[kind.accepted_column] < accepted_before,
-                    ~undelivered,
-                    ~rests(columns.id),
-                )
-                .order_by(columns.id)
-                .limit(self._batch)
-            )
+        async with self._context.database.reading() as work:
+            id_ = family.kind.table.c.id
+            before = work.now - self._context.grace
+            statement = _open(family, before).order_by(id_).limit(self._batch)
             if last is not None:
-                statement = statement.where(columns.id > last)
+                statement = statement.where(id_ > last)
             return await work.rows(statement, of=family.row)
 
     async def repair(self, family: WorkFamily[RowT], row: RowT) -> str | None:
@@ -146,6 +138,15 @@ class Reconciler:
 
     async def _close(self, family: WorkFamily[RowT], row: RowT, end: AbnormalEnd) -> str | None:
         return "closed" if await family.close(self._context, row, end) else None
+
+
+def _open(family: WorkFamily[Any], before: datetime | ColumnElement[datetime]) -> Select[Any]:
+    """The open rows accepted before a moment, of which no start is on its way or at rest."""
+    kind, columns = family.kind, family.kind.table.c
+    undelivered = exists().where(outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START)
+    return family.rows().where(
+        kind.is_open, columns[kind.accepted_column] < before, ~undelivered, ~rests(columns.id)
+    )
 
 
 def _poisoned(row: WorkRow, found: Execution) -> str | None:

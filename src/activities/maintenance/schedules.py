@@ -89,7 +89,7 @@ class ScheduleMaintenance:
             last = rows[-1].id
 
     async def _desired_after(self, kind: ScheduleTable, last: Id | None) -> Sequence[ScheduledRow]:
-        async with self._database.transaction() as work:
+        async with self._database.reading() as work:
             return await all_scheduled(work, kind, last, self._batch)
 
 

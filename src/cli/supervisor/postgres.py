@@ -58,6 +58,7 @@ class EmbeddedPostgres:
         self._binaries = _binaries()
         self._account: Account | None = service_account(self._data)
         self._sockets = self._socket_directory()
+        self._session: psycopg.AsyncConnection | None = None
 
     def url(self, database: str = DATABASE, user: str = DATABASE) -> str:
         return f"postgresql://{user}@/{database}?host={quote(str(self._sockets), safe='')}"
@@ -135,18 +136,24 @@ class EmbeddedPostgres:
             connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(new, old))
 
     async def is_ready(self) -> bool:
-        """True when the server answers a query."""
+        """True when the server answers a query, in a session that stays: each has a process."""
         # One that is asked before it is ready writes that into its log each time, as FATAL.
         if not await asyncio.to_thread(self._says_ready):
             return False
         try:
-            async with await psycopg.AsyncConnection.connect(
-                self.url("postgres", "postgres"), connect_timeout=2
-            ) as connection:
-                await connection.execute("SELECT 1")
+            if self._session is None or self._session.closed:
+                self._session = await psycopg.AsyncConnection.connect(
+                    self.url("postgres", "postgres"), autocommit=True, connect_timeout=2
+                )
+            await self._session.execute("SELECT 1")
         except psycopg.Error:
             return False
         return True
+
+    async def end_session(self) -> None:
+        """Close the session of `is_ready`."""
+        if self._session is not None:
+            await self._session.close()
 
     def _says_ready(self) -> bool:
         """True when the server wrote down that it is ready, as `pg_ctl start` waits for."""
