@@ -100,7 +100,7 @@ class Suspects:
             if self._unreported:
                 await self._report()
             try:
-                async with self._database.reading() as work:
+                async with self._database.statement() as work:
                     self._known = await suspects.suspected(work)
             except Exception:  # noqa: BLE001  # the database is away: its users say so
                 log.warning("suspects could not be read")

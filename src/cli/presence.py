@@ -28,7 +28,7 @@ async def report_presence(database: Database, queues: Sequence[Queue]) -> None:
     try:
         while True:
             try:
-                async with database.transaction() as work:
+                async with database.statement() as work:
                     await beat(work, worker_id, socket.gethostname(), os.getpid(), queues)
             except _AWAY:
                 log.warning("the worker could not say that it is there")

@@ -7,12 +7,13 @@ that somebody else ended leaves no count: `settle`. Work with too many counts is
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Select,
+    bindparam,
     case,
     delete,
     exists,
@@ -30,6 +31,9 @@ from models.core.lifecycle.tables import WorkSuspect, work_suspect
 from models.core.pauses.resting import rests
 from runtime.database import UnitOfWork
 from runtime.outbox import Intent, outbox
+from runtime.prepared_statement import PreparedStatement
+from runtime.schema import Timestamp
+from runtime.work import Work
 
 MOST_LOST = 3
 """Workers that are lost with one piece of work before it is quarantined."""
@@ -39,6 +43,21 @@ LONGEST_QUARANTINE = timedelta(days=60)
 """Longer than any work lasts."""
 
 _suspect = work_suspect.c
+
+
+def _is_current(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
+    return or_(
+        _suspect.suspected_at >= now - SUSPICION,
+        _suspect.quarantined_at >= now - LONGEST_QUARANTINE,
+    )
+
+
+_SUSPECTED = PreparedStatement(
+    select(_suspect.id, _suspect.quarantined_at).where(
+        _is_current(bindparam("now", type_=Timestamp))
+    ),
+    of=WorkSuspect,
+)
 
 
 async def settle(work: UnitOfWork, host: str, *, guilty: bool) -> None:
@@ -72,7 +91,7 @@ async def suspect(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[A
 
     `executed` selects the rows of each table that have an execution while they are open.
     """
-    await work.execute(delete(work_suspect).where(~_is_current(work)))
+    await work.execute(delete(work_suspect).where(~_is_current(work.now)))
     for kind, rows in executed:
         columns = kind.table.c
         # One that was claimed may have been delivered, though its row still stands.
@@ -90,17 +109,10 @@ async def suspect(work: UnitOfWork, executed: Iterable[tuple[WorkTable, Select[A
         await work.execute(statement.on_conflict_do_update(index_elements=["id"], set_=again))
 
 
-def _is_current(work: UnitOfWork) -> ColumnElement[bool]:
-    return or_(
-        _suspect.suspected_at >= work.now - SUSPICION,
-        _suspect.quarantined_at >= work.now - LONGEST_QUARANTINE,
-    )
-
-
-async def suspected(work: UnitOfWork) -> Mapping[Id, bool]:
+async def suspected(work: Work) -> Mapping[Id, bool]:
     """The ids of all suspects, and which of them are quarantined."""
-    statement = select(_suspect.id, _suspect.quarantined_at).where(_is_current(work))
-    return {row.id: row.quarantined_at is not None for row in await work.rows(statement)}
+    rows = await _SUSPECTED.rows(work, {"now": work.now})
+    return {row.id: row.quarantined_at is not None for row in rows}
 
 
 async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:

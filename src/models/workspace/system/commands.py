@@ -1,8 +1,9 @@
 """Messages of worker processes about themselves."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import BindParameter, bindparam, delete
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -10,25 +11,28 @@ from models.workspace.system.rules import SHOWN_FOR
 from models.workspace.system.tables import worker_process
 from runtime.database import UnitOfWork
 from runtime.families import Queue
+from runtime.prepared_statement import PreparedStatement
+from runtime.schema import Timestamp
+from runtime.work import Work
+
+_process = worker_process.c
+_OWN: dict[str, BindParameter[Any]] = {
+    name: bindparam(name, type_=_process[name].type) for name in ("id", "host", "pid", "queues")
+}
+_NOW = bindparam("now", type_=Timestamp)
+_GONE = delete(worker_process).where(_process.seen_at < _NOW - SHOWN_FOR, _process.id != _OWN["id"])
+_BEAT = PreparedStatement(
+    upsert(worker_process)
+    .values(**_OWN, started_at=_NOW, seen_at=_NOW)
+    .on_conflict_do_update(index_elements=["id"], set_={"seen_at": _NOW})
+    .add_cte(_GONE.cte("gone"))
+)
 
 
-async def beat(
-    work: UnitOfWork, worker_id: Id, host: str, pid: int, queues: Sequence[Queue]
-) -> None:
+async def beat(work: Work, worker_id: Id, host: str, pid: int, queues: Sequence[Queue]) -> None:
     """Say that a worker process is there; whoever is long gone is forgotten."""
-    statement = upsert(worker_process).values(
-        id=worker_id,
-        host=host,
-        pid=pid,
-        queues=[queue.value for queue in queues],
-        started_at=work.now,
-        seen_at=work.now,
-    )
-    await work.execute(
-        statement.on_conflict_do_update(index_elements=["id"], set_={"seen_at": work.now})
-    )
-    gone = worker_process.c.seen_at < work.now - SHOWN_FOR
-    await work.execute(delete(worker_process).where(gone))
+    values = {"id": worker_id, "host": host, "pid": pid, "queues": [*queues], "now": work.now}
+    await _BEAT.execute(work, values)
 
 
 async def leave(work: UnitOfWork, worker_id: Id) -> None:
