@@ -46,15 +46,19 @@ async def strip_values(
         .limit(MAX_RECORDS)
     )
     ids = [row.id for row in await work.rows(chunk)]
-    await work.execute(
-        update(record)
-        .where(
-            *_of(workspace_id, database_id),
-            record.c.id == func.any(ids),
-            holder.op("?")(key),
-        )
-        .values({holder: holder.op("-", return_type=JSONB())(literal(key, Text))})
+    conditions = (
+        *_of(workspace_id, database_id),
+        record.c.id == func.any(ids),
+        holder.op("?")(key),
     )
+    stripped = {holder: holder.op("-", return_type=JSONB())(literal(key, Text))}
+    statement = update(record).where(*conditions)
+    if computed:
+        statement = statement.values(stripped)
+    else:
+        creations = recording_creations(*conditions).cte("creations")
+        statement = statement.values({**stripped, **WRITTEN}).add_cte(creations)
+    await work.execute(statement)
     return ids[-1] if len(ids) == MAX_RECORDS else None
 
 
