@@ -164,6 +164,7 @@ async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: W
     assert "Traceback" not in worker.log()
 
 
+@pytest.mark.long
 async def test_a_worker_whose_relay_has_failed_ends_so_that_it_is_replaced(
     workers: Workers,
 ) -> None:

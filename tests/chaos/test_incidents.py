@@ -30,6 +30,7 @@ async def sweep(engine: Engine) -> WorkflowHandle[Maintenance, dict[str, int]]:
     )
 
 
+@pytest.mark.long
 async def test_every_failure_is_counted_once_though_the_worker_dies(
     idle: Engine, workers: Workers, tmp_path: Path
 ) -> None:

@@ -275,6 +275,7 @@ async def _legacy_import(engine: Engine) -> Id:
     return run_id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "lost"), [(-signal.SIGKILL, 0), (0, 0), (-signal.SIGSEGV, 1), (3, 1), (None, 1)]
 )

@@ -116,6 +116,7 @@ async def test_everything_works_without_scripts(page: Page, server: Server, pers
     await page.until("document.querySelector('#live tbody tr') !== null")
 
 
+@pytest.mark.long
 async def test_the_code_of_a_provider_does_not_stay_in_the_address(
     page: Page, server: Server, person: Person, screens: Path
 ) -> None:

@@ -21,6 +21,7 @@ HALVES = [Variant("a", "A", 50), Variant("b", "B", 50)]
 UNITS = [f"user:{number}" for number in range(100_000)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("splits", [(50, 50), (80, 15, 5), (33.34, 33.33, 33.33), (99, 1)])
 def test_100_000_units_are_shared_out_as_the_splits_say(splits: tuple[float, ...]) -> None:
     from scipy.stats import chisquare  # noqa: PLC0415  # to collect tests needs none of it

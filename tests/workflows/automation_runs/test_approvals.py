@@ -138,6 +138,7 @@ async def test_whoever_started_a_run_does_not_decide_it(engine: Engine) -> None:
     assert ways(await engine.ended(*place)) == {"ask", "yes"}
 
 
+@pytest.mark.long
 async def test_fifty_decisions_at_once_have_one_outcome(engine: Engine) -> None:
     people = [await member(engine) for _ in range(50)]
     place = await waiting(engine, approval(*people))

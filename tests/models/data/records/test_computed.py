@@ -385,6 +385,7 @@ async def test_what_is_computed_from_a_closed_database_is_not_shown(
     assert await computed(client, customer) == {"debt": 4, "names": ["O"]}
 
 
+@pytest.mark.long
 async def test_parallel_changes_below_one_record_are_all_counted(
     client: Client, space: Space, orders: str, lines: str
 ) -> None:
