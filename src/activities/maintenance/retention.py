@@ -1,5 +1,7 @@
 """Removes expired rows: one bounded batch in one transaction per activity call."""
 
+import asyncio
+import time
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -65,17 +67,27 @@ class RetentionActivities:
 
     @activity.defn(name="purge_expired")
     async def purge(self, kind: Expired) -> int:
-        """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone."""
+        """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone.
+
+        After a batch comes a rest of equal length, which is left to requests.
+        """
         async with heartbeats():
-            if kind is Expired.FILES:
-                # It has a transaction of its own: objects go when the rows are gone.
-                return await purge_files(self._database, self._store, self._emptied(utc_now()))
-            async with self._database.transaction() as work:
-                removed = await self._rows(work, kind)
-            if removed or kind is not Expired.RUNS:
-                return removed
-            before = utc_now() - self._periods.runs
-            return await purge_legacy_imports(self._database, self._store, before)
+            started = time.monotonic()
+            removed = await self._batch(kind)
+            if removed:
+                await asyncio.sleep(time.monotonic() - started)
+            return removed
+
+    async def _batch(self, kind: Expired) -> int:
+        if kind is Expired.FILES:
+            # It has a transaction of its own: objects go when the rows are gone.
+            return await purge_files(self._database, self._store, self._emptied(utc_now()))
+        async with self._database.transaction() as work:
+            removed = await self._rows(work, kind)
+        if removed or kind is not Expired.RUNS:
+            return removed
+        before = utc_now() - self._periods.runs
+        return await purge_legacy_imports(self._database, self._store, before)
 
     async def _rows(self, work: UnitOfWork, what: Expired) -> int:
         match what:
