@@ -34,7 +34,7 @@ async def test_the_rows_of_all_batches_have_a_history_and_one_event(
     result = answer.json()["data"]
     assert result["recordCount"] == ROWS
     database_id, told_type = result["databaseId"], workspace_event.c.type
-    place = record.c.data["place"].as_integer()
+    place = record.c.data["place"].as_integer().label("place")
     records = select(record.c.id, place).where(record.c.database_id == database_id)
     told = CHANGES.c.after["place"].as_integer()
     changes = select(CHANGES.c.record_id, CHANGES.c.kind, told).where(
@@ -50,8 +50,8 @@ async def test_the_rows_of_all_batches_have_a_history_and_one_event(
                 workspace_event.c.workspace_id == space.id, told_type.like("record.%")
             )
         )
-    assert [at for _, at in rows] == list(range(ROWS))
-    assert [tuple(row) for row in history] == [(row_id, "created", at) for row_id, at in rows]
+    assert [row.place for row in rows] == list(range(ROWS))
+    assert [tuple(row) for row in history] == [(row.id, "created", row.place) for row in rows]
     assert Counter(row.type for row in events) == {"record.created": 1}
     assert events[0].data == {
         "databaseId": result["databaseId"],

@@ -1,21 +1,24 @@
 """Writing many records at once: the statements it takes, and the ways upserts find theirs."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 from pydantic_core import to_json
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 
 from models.data.fields.queries import load_schema
 from models.data.record_changes.tables import record_change
 from models.data.records.commands.index_building import build_index
 from models.data.records.commands.records import write_batch
 from models.data.records.commands.upsert import RowsComingInError, hold_upserts
+from models.data.records.queries.records import get_record
 from models.data.records.shapes import BatchResult, RecordBatch
-from models.data.records.tables import record_index
+from models.data.records.tables import record, record_index
 from runtime.ids import new_id
+from tests.support.patience import eventually
 from tests.support.spaces import Space
 
 NUMBER = {"label": "Price", "kind": "number"}
@@ -132,3 +135,46 @@ async def test_an_upsert_waits_no_longer_than_a_second_for_rows_that_come_in(
             await write(space, database_id, operations)
         await write(space, database_id, [{"op": "create", "title": "b", "data": {}}])
     await write(space, database_id, operations)
+
+
+async def test_a_batch_shows_its_records_as_they_are_stored(
+    space: Space, make_database: Any
+) -> None:
+    database_id = await make_database(NUMBER, PERSON)
+    values = {"price": 1.5, "who": [str(space.user_id)]}
+    operations = [{"op": "create", "title": f"{n}", "data": values} for n in range(120)]
+    made = await write(space, database_id, operations)
+    changed = await write(
+        space,
+        database_id,
+        [{"op": "update", "recordId": one.id, "data": {"price": 2}} for one in made.records[:70]],
+    )
+    async with space.database.reading() as work:
+        for one in (*changed.records, *made.records[70:]):
+            assert one == await get_record(work, space.actor, one.id)
+
+
+async def test_a_batch_that_is_given_up_while_it_is_written_writes_nothing(
+    space: Space, make_database: Any
+) -> None:
+    database_id = await make_database(NUMBER)
+    operations = [{"op": "create", "title": f"{n}"} for n in range(120)]
+    async with space.database.transaction() as work:
+        await work.execute(text("LOCK TABLE record IN SHARE MODE"))
+        task = asyncio.create_task(write(space, database_id, operations))
+
+        async def waits() -> bool:
+            waiting = (
+                "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+                " WHERE datname = current_database() AND NOT granted)"
+            )
+            return bool(await work.scalar(text(waiting)))
+
+        await eventually(waits, what="the batch that waits for the table")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert len((await write(space, database_id, operations[:2])).records) == 2
+    async with space.database.reading() as reading:
+        counted = select(func.count()).where(record.c.database_id == database_id)
+        assert await reading.scalar(counted) == 2

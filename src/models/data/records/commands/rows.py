@@ -79,7 +79,7 @@ def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
     `write_parameters` gives its parameters, and `change_id` the ids of the history. A creation that
     the record will not tell is written: links stand elsewhere, and long values are left out.
     """
-    is_plain = and_(source.c.links == literal({}, JSONB), source.c.omitted.is_(None))
+    is_plain = and_(source.c.links.is_(None), source.c.omitted.is_(None))
     values = {
         "id": source.c.id,
         "workspace_id": WORKSPACE,
@@ -99,8 +99,8 @@ def inserting(number: Sql, source: CTE, change_id: Sql | None = None) -> Insert:
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
     omitted = func.coalesce(source.c.omitted, literal_column("'{}'::text[]"))
-    titled = titled_values(source.c.title, source.c.data)
-    after = titled.op("||")(source.c.links).op("-")(omitted)
+    links = func.coalesce(source.c.links, literal_column("'{}'::jsonb"))
+    after = titled_values(source.c.title, source.c.data).op("||")(links).op("-")(omitted)
     history = recording_these(source, _CREATED, null(), after, ~is_plain, change_id=change_id)
     return insert(record).from_select(list(values), selected).add_cte(history.cte("history"))
 
@@ -222,18 +222,7 @@ async def insert_records(
     work: UnitOfWork, actor: Actor, schema: Schema, plans: Sequence[Planned], *, numbered: bool
 ) -> Mapping[Id, int]:
     """Write new records and their history; gives the number of each, if they are numbered."""
-    rows = [
-        {
-            "id": plan.after.id,
-            "omitted": _history_of(plan).omitted or None,
-            "title": plan.after.title,
-            "data": plan.after.data,
-            "links": plan.links,
-            "content_surface_id": plan.after.content_surface_id,
-            "place": place,
-        }
-        for place, plan in enumerate(plans)
-    ]
+    rows = [_new_row(plan, place) for place, plan in enumerate(plans)]
     parameters = _with_rows(work, actor, schema, rows)
     if not numbered:
         await _INSERT.execute(work, parameters)
@@ -241,6 +230,18 @@ async def insert_records(
     parameters["count"] = len(rows)
     written = await _INSERT_NUMBERED.rows(work, parameters)
     return {row.id: row.number for row in written}
+
+
+def _new_row(plan: Planned, place: int) -> Mapping[str, Any]:
+    """A row of the document; what few records have is left out, and costs the others nothing."""
+    row = {"id": plan.after.id, "title": plan.after.title, "data": plan.after.data, "place": place}
+    if plan.links:
+        row["links"] = plan.links
+    if omitted := _history_of(plan).omitted:
+        row["omitted"] = omitted
+    if plan.after.content_surface_id is not None:
+        row["content_surface_id"] = plan.after.content_surface_id
+    return row
 
 
 async def update_records(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from models.core.access.rules import Actor
@@ -42,7 +43,20 @@ async def record_details(
         links = await shown_links(work, actor, schema, {row.id for row in rows}, sides_of(specs))
         if any(spec.derived for spec in specs.values()):
             hidden = await hidden_fields(work, actor, schema)
-    placed = _Placed.of(specs)
+    return own_details(schema, rows, specs, links, hidden)
+
+
+def own_details(
+    schema: Schema,
+    rows: Sequence[RecordRow],
+    fields: FieldSpecs,
+    links: LinksShown = MappingProxyType({}),
+    hidden: Collection[str] = (),
+) -> list[RecordDetail]:
+    """The records with what their rows have of these fields; for links and what is hidden, see
+    `record_details`.
+    """
+    placed = _Placed.of(fields)
     here = {"workspace_id": schema.workspace_id, "database_id": schema.database_id}
     blank = _BLANK.model_copy(update=here)
     return [_detail(blank, row, placed, links.get(row.id, {}), hidden) for row in rows]

@@ -75,7 +75,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
             counted_id(await first_id(work), staged_row.c.position + 1).label("id"),
             staged_row.c.title,
             staged_row.c.data,
-            literal({}, JSONB).label("links"),
+            cast(null(), JSONB).label("links"),
             cast(null(), ARRAY(Text)).label("omitted"),
             cast(null(), Uuid).label("content_surface_id"),
             *(told_by if remembers else ()),
