@@ -66,7 +66,7 @@ async def _store(
     writing = _write_rows(work, actor, schema, new, changes)
     details: list[RecordDetail] = []
     if len(plans) > 1 and _stands_alone(schema):
-        details = await _shown_while(writing, schema, list(rows.values()))
+        details = await _shown_while(writing, schema, [plan.after for plan in plans])
     else:
         numbers = await writing
         rows.update({id_: rows[id_]._replace(number=number) for id_, number in numbers.items()})
