@@ -1,9 +1,11 @@
-"""The binary format of COPY (PostgreSQL's manual, "COPY", "Binary Format").
+"""The formats of COPY (PostgreSQL's manual, "COPY", "File Formats").
 
-PostgreSQL takes ids, moments and numbers in it as they are, and does not look for escapes in texts.
+PostgreSQL takes ids, moments and numbers in the binary one as they are, and does not look for
+escapes in texts. Where ids and moments are texts already, the text one takes less.
 """
 
 import struct
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -14,6 +16,9 @@ LENGTH = struct.Struct(">i")
 """The length of a value, which stands before it."""
 LENGTH_OF_JSON = struct.Struct(">ib")
 """The length of JSON for JSONB, which is one more than that of its text, and its version."""
+
+NULL = "\\N"
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -42,3 +47,14 @@ def value(content: UUID | datetime | bool | int | str | None) -> bytes:
         case str():
             raw = content.encode()
     return LENGTH.pack(len(raw)) + raw
+
+
+def text_column(values: Sequence[bool | int | str | None]) -> Sequence[str]:
+    """The values of a column as they stand in the lines of the text format."""
+    texts = [one if type(one) is str else str(one) for one in values]
+    together = "".join(texts)
+    if any(one in together for one in "\\\n\r\t"):
+        texts = [one.translate(_ESCAPES) for one in texts]
+    if None in values:
+        return [NULL if one is None else text for one, text in zip(values, texts, strict=True)]
+    return texts

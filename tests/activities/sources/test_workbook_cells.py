@@ -238,4 +238,4 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
         with pytest.raises(SourceProblem, match=said):
             read(tmp_path / "file", content.getvalue(), **options)
     found = read(tmp_path / "file", content.getvalue(), range="A1:C3")
-    assert (found.headers, [*found.rows()]) == (["A", "B"], [[None, 1]])
+    assert (found.headers, [*found.rows()]) == (["A", "B"], [(None, 1)])

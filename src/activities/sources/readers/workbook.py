@@ -6,7 +6,10 @@ An error is an empty cell (ADR 0039).
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from python_calamine import (
     CalamineError,
@@ -26,7 +29,7 @@ from activities.sources.readers.table import (
     refuse,
 )
 from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number
 from models.sources.tabular.rules.options import ReadOptions
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
@@ -34,6 +37,8 @@ _EMPTY = frozenset(
     {"", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
 )
 """Texts of empty cells: an error is one."""
+_BLOCK = 500
+"""Rows whose cells are told together, a column at a time: most columns hold one type."""
 
 _KINDS = {"content.xml": ".ods", "xl/workbook.bin": ".xlsb"}
 """Parts that only one kind of zipped workbook has."""
@@ -59,10 +64,10 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
     first = next(window.rows(sheet, options.header_row - 1), None) if options.header_row else None
     if options.header_row and first is None:
         refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
-    headers = headers_of(first, window.width)
+    headers = headers_of(first and [*_column(first)], window.width)
     return Table(
         headers,
-        lambda: bounded(_shown(_filled(window.rows(sheet, options.header_row)), window, head)),
+        lambda: bounded(_shown(_cells(window.rows(sheet, options.header_row)), window, head)),
         sheet_name=sheet.name,
         sheets=names,
         uncalculated={column - window.left for column in head.uncalculated},
@@ -119,30 +124,40 @@ class _Window:
             refuse(f"The sheet {sheet.name} has no cells in {cell_range}; it has some in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
-    def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Cell]]:
-        """The rows of the window but for the first ones."""
+    def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Any]]:
+        """The rows of the window but for the first ones, as calamine gives them."""
         assert sheet.start is not None, "an empty sheet has no window"
         # Rows come from the first of the sheet, cells from the first column that has any.
         before = sheet.start[1]
-        blank: list[Cell] = [None] * self.width
-        for number, values in enumerate(sheet.iter_rows()):
-            if number < self._top + skipped:
+        lead = [""] * (before - self.left)
+        first = max(self.left - before, 0)
+        for place, values in enumerate(sheet.iter_rows()):
+            if place < self._top + skipped:
                 continue
-            if number > self._bottom:
+            if place > self._bottom:
                 return
-            if values.count("") == len(values):
-                # A row without a cell; a sheet may have a million of them.
-                yield blank
-                continue
-            inside = [None] * (before - self.left) + values[max(self.left - before, 0) :]
-            # Most cells are text: it is looked at here, without a call for each.
-            cells = [
-                (None if value in _EMPTY or value.isspace() else value)
-                if type(value) is str
-                else cell(value)
-                for value in inside[: self.width]
-            ]
-            yield cells + [None] * (self.width - len(cells))
+            inside = (lead + values[first:])[: self.width]
+            yield inside + [""] * (self.width - len(inside))
+
+
+def _cells(rows: Iterator[list[Any]]) -> Iterator[Row]:
+    """The rows that have a cell; sheets are often followed by a million of empty ones."""
+    filled = (row for row in rows if row.count("") < len(row))
+    while block := [*islice(filled, _BLOCK)]:
+        columns = map(_column, zip(*block, strict=True))
+        yield from (row for row in zip(*columns, strict=True) if row.count(None) < len(row))
+
+
+def _column(values: Sequence[Any]) -> Sequence[Cell]:
+    """The cells of a column."""
+    types = {*map(type, values)}
+    if types == {str} and _EMPTY.isdisjoint(values) and not any(map(str.isspace, values)):
+        return values
+    if types == {float}:
+        return [*map(number, values)]
+    if types <= {bool, date}:
+        return values
+    return [None if type(value) is str and value in _EMPTY else cell(value) for value in values]
 
 
 def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:
@@ -164,8 +179,3 @@ def _typed(row: Row, types: Mapping[int, type[float]]) -> Row:
         if isinstance(value, int | float) and not isinstance(value, bool):
             cells[place] = made(value)
     return cells
-
-
-def _filled(rows: Iterator[list[Cell]]) -> Iterator[Row]:
-    """The rows that have a cell; sheets are often followed by empty ones."""
-    return (row for row in rows if row.count(None) < len(row))

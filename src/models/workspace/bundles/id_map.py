@@ -65,12 +65,12 @@ async def target_ids(
 
 
 def _ids(ids: Iterable[str]) -> ColumnElement[Any]:
-    """An array of ids, which stay text on the way: there are very many.
+    """An array of ids, which are one text on the way: there are very many.
 
     Its elements are cast one by one, which the planner does beforehand: only an array that it
     knows is looked up by a hash.
     """
-    return cast(literal(list(ids), ARRAY(Text)), ARRAY(Uuid))
+    return cast(func.string_to_array(literal(",".join(ids)), ",", type_=ARRAY(Text)), ARRAY(Uuid))
 
 
 async def forget_run(work: UnitOfWork, run_id: Id) -> None:

@@ -39,7 +39,7 @@ def cell(value: object) -> Cell:
     if isinstance(value, str):
         return value if value and not value.isspace() else None
     if isinstance(value, float):
-        return _number(value)
+        return number(value)
     if isinstance(value, datetime):
         midnight = value.tzinfo is None and value.time() == time()
         return value.date() if midnight else value
@@ -48,7 +48,8 @@ def cell(value: object) -> Cell:
     return value  # type: ignore[return-value]  # the other types are cells already
 
 
-def _number(value: float) -> Cell:
+def number(value: float) -> int | float:
+    """A number as a cell: an integer where it is whole."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 

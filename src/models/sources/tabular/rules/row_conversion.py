@@ -78,11 +78,10 @@ class RowConversion:
         keys, results = self._keys, []
         for values in zip(*(column.values for column in columns), strict=True):
             if whole or (None not in values and LOST not in values):
-                result = ConvertedRow("", dict(zip(keys, values, strict=True)))
+                data = dict(zip(keys, values, strict=True))
+                results.append(ConvertedRow(data.pop(TITLE_KEY, ""), data))
             else:
-                result = self._with_gaps(values)
-            result.title = result.data.pop(TITLE_KEY, "")
-            results.append(result)
+                results.append(self._with_gaps(values))
         return results
 
     def _with_gaps(self, values: Sequence[Any]) -> ConvertedRow:
@@ -95,4 +94,5 @@ class RowConversion:
             else:
                 result.data[key] = value
         result.skipped = result.skipped or not result.data
+        result.title = result.data.pop(TITLE_KEY, "")
         return result
