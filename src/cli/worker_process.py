@@ -119,11 +119,14 @@ def _loops(parts: Parts, version: WorkerVersion) -> tuple[Relay, Sequence[Loop]]
     """The relay, and all loops of a process with it; a commit of this process wakes them."""
     deliveries = ExecutionDeliveries(parts.client, ROUTES, eager=version.takes_over)
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
+    running = {**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}
+    # Where a start is not executed here, nobody here hears of its begin in time.
+    ahead = LIMITS.ahead if version.takes_over else 1
     relay = Relay(
         parts.database,
         {**deliveries.by_intent(), Intent.SCHEDULE: schedules.deliver},
         parts.starts,
-        replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
+        replace(LIMITS, ahead=ahead, running=running),
     )
     pollers = [kind(parts.database) for kind in _POLLERS]
     look = DueLook(parts.database, [relay, *pollers])

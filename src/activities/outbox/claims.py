@@ -53,10 +53,17 @@ class Limits:
     """Rows of all kinds."""
     starting: int
     """Runs that this relay has started and that have not begun."""
-    starting_beside_others: int
-    """Of them, the most that may be of one workspace while others start runs too."""
+    ahead: int
+    """Runs that are claimed ahead by all workspaces, while several start runs."""
     running: Mapping[Family, int]
     """The number under way, by family, from which a workspace starts no more of it."""
+
+    def of_one(self, workspaces: int) -> int:
+        """The runs of one workspace that may be claimed and not begun, of so many that start some.
+
+        One that is alone leaves a place for another that comes.
+        """
+        return max(1, self.starting - 1 if workspaces < 2 else self.ahead // workspaces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +92,20 @@ async def claim(
     not_begun: Sequence[Id],
     delivered: Sequence[int],
     *,
-    alone: bool,
+    of_one: int,
     after: Line = BEFORE_ALL,
 ) -> Claim:
     """Delete what was delivered, and claim what is next, from the line that follows `after`.
 
-    `not_begun` are runs this relay has started; ones begun since do not count. `alone` says
-    that one workspace only has started runs of late: it leaves a place for another that comes.
+    `not_begun` are runs this relay has claimed; ones begun since do not count. One workspace may
+    have `of_one` of them.
     """
-    of_alone = max(1, limits.starting - 1)
     records = await _CLAIM.rows(
         work,
         {
             "limit": limits.rows,
             "starts": limits.starting,
-            "of_one": of_alone if alone else limits.starting_beside_others,
+            "of_one": of_one,
             "families": [family.value for family in limits.running],
             "caps": list(limits.running.values()),
             "not_begun": not_begun,

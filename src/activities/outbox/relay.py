@@ -9,9 +9,10 @@ No workspace and no family holds back another (ADR 0069):
    of each line in turn, and the next claim goes on with the line after the last one (claims.py).
 2. Inside a line the oldest goes first. The age of what a person waits for counts three times, of
    all else twice, so nothing waits more than half as long again as something else.
-3. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
-   one of a workspace while others start runs too: the lines stay in the outbox. A workspace alone
-   leaves one place to others, and the next claim comes when several of its runs have begun.
+3. A relay starts a run only while fewer than STARTING of those it started have not begun: the lines
+   stay in the outbox. A workspace alone leaves one place to others. Beside others it has one, and
+   a few runs more that are claimed and wait here for the begin of the one before them. The next
+   claim comes when half of what a workspace may have claimed has begun (ADR 0123).
 4. A workspace starts no more of a family while as many as its cap are under way.
 5. What queues in Temporal all the same has one priority, and its workspace and family as its
    fairness key.
@@ -48,12 +49,12 @@ BATCH = 20
 """Rows claimed at once, and so the deliveries under way at once."""
 STARTING = 8
 """Runs that a relay has started and that have not begun: enough to keep its worker busy."""
-STARTING_BESIDE_OTHERS = 1
-"""The starts among them that may be of one workspace, when others start runs too."""
+AHEAD = 10
+"""Runs that several workspaces together have claimed, of which each starts one after the other."""
 DELETION_SECONDS = 0.05
 """A delivered row stays for this time, and is deleted together with later ones."""
 LONGEST_BACKOFF = timedelta(seconds=5)
-LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
+LIMITS = Limits(BATCH, STARTING, AHEAD, RUNNING)
 
 
 class Relay(Loop):
@@ -88,6 +89,14 @@ class Relay(Loop):
     def wake(self) -> None:
         """Look for new rows now."""
         self._wake.set()
+
+    @override
+    async def run(self) -> None:
+        """Deliver; what waits for its turn when this is stopped goes to Temporal at once."""
+        try:
+            await super().run()
+        finally:
+            self._starts.release()
 
     @override
     async def step(self) -> None:
@@ -130,23 +139,28 @@ class Relay(Loop):
             self._deletion.cancel()
             self._deletion = None
         delivered = list(self._delivered)
-        limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
-        alone = not self._starts.several_workspaces()
+        starting = self._limits.starting + self._starts.held
+        limits = replace(self._limits, rows=limit, starting=starting)
+        not_begun = self._starts.begin_claim()
+        of_one = self._limits.of_one(self._starts.workspaces())
         async with self._database.statement() as work:
             batch = await claim(
-                work, limits, not_begun, delivered, alone=alone, after=self._last_line
+                work, limits, not_begun, delivered, of_one=of_one, after=self._last_line
             )
         if batch.rows:
             last = batch.rows[-1]
             self._last_line = (last.workspace_id, last.intent, last.family)
         del self._delivered[: len(delivered)]
         self._starts.end_claim(
-            waits_for_begin=batch.waits_for_begin, waits_for_end=batch.waits_for_end
+            waits_for_begin=batch.waits_for_begin,
+            waits_for_end=batch.waits_for_end,
+            enough=(of_one + 1) // 2,
         )
         return batch.rows
 
     async def _deliver(self, row: Outbox) -> None:
         try:
+            await self._starts.turn(row.subject_id)
             await self._deliveries[Intent(row.intent)](row)
         except RPCError as error:
             log.warning("Temporal did not take an intent", id=row.id, code=error.status.name)

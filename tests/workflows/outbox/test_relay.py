@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
 from activities.outbox.relay import Relay
-from activities.outbox.run_starts import BEGUN_TOGETHER, RunStarts
+from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
@@ -219,7 +219,7 @@ async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
     begun, queued = [await running(quiet, space, 2, status) for status in ("running", "queued")]
     await intend(quiet, space.id, Intent.START, 5)
     others = await intend(quiet, new_id(), Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 4, {}))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 8, {}))
     late = await running(quiet, space, 2, "queued")
     taker._starts.started(new_id(), new_id())
     for run_id in [*queued, *late]:
@@ -238,7 +238,7 @@ async def test_a_workspace_alone_leaves_a_place_and_beside_others_has_its_share(
 ) -> None:
     alone = new_id()
     await intend(quiet, alone, Intent.START, 20)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 2, {}))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 4, {}))
     taker._starts.started(new_id(), alone)
     assert len(await claimed(taker, 20)) == 5
     taker._starts.started(new_id(), new_id())
@@ -302,29 +302,73 @@ def test_a_begin_while_the_relay_looks_is_not_missed() -> None:
     assert woken
 
 
-def test_the_runs_of_one_workspace_are_claimed_several_at_once() -> None:
-    woken = begins_that_wake([new_id()] * 8)
-    assert woken == [BEGUN_TOGETHER, *range(BEGUN_TOGETHER + 1, 9)]
+def test_runs_are_claimed_several_at_once() -> None:
+    assert begins_that_wake(8, enough=4) == [4, 5, 6, 7, 8]
     # The last ones are not waited for in vain.
-    assert begins_that_wake([new_id()] * 2) == [2]
+    assert begins_that_wake(2, enough=4) == [2]
 
 
-def test_each_begin_beside_another_workspace_is_its_turn() -> None:
-    assert begins_that_wake([new_id(), new_id()]) == [1, 2]
-
-
-def begins_that_wake(workspace_ids: list[uuid.UUID]) -> list[int]:
-    """The numbers of the begins that wake a relay whose lines are full, one run of each given."""
+def begins_that_wake(runs: int, enough: int) -> list[int]:
+    """The numbers of the begins that wake a relay whose lines are full."""
     starts, woken, number = RunStarts(), list[int](), 0
     starts.on_room = lambda: woken.append(number)
-    run_ids = [new_id() for _ in workspace_ids]
-    for run_id, workspace_id in zip(run_ids, workspace_ids, strict=True):
+    run_ids, workspace_id = [new_id() for _ in range(runs)], new_id()
+    for run_id in run_ids:
         starts.started(run_id, workspace_id)
     starts.begin_claim()
-    starts.end_claim(waits_for_begin=True, waits_for_end=False)
+    starts.end_claim(waits_for_begin=True, waits_for_end=False, enough=enough)
     for number, run_id in enumerate(run_ids, 1):  # noqa: B007  # what wakes reads it
         starts.begun(run_id)
     return woken
+
+
+async def test_beside_another_workspace_runs_start_one_after_the_other() -> None:
+    starts = RunStarts()
+    first, second, third, other = (new_id() for _ in range(4))
+    workspace_id = new_id()
+    starts.started(first, workspace_id)
+    starts.started(second, workspace_id)
+    await starts.turn(second)
+    starts.started(third, workspace_id)
+    starts.started(other, new_id())
+    await starts.turn(other)
+    turn = asyncio.create_task(starts.turn(third))
+    await asyncio.sleep(0)
+    assert starts.held == 1
+    starts.begun(first)
+    await asyncio.sleep(0)
+    assert not turn.done()
+    starts.begun(second)
+    await turn
+    assert starts.held == 0
+
+
+async def test_a_relay_that_stops_starts_what_waits_for_its_turn(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 60)
+    delivered = list[uuid.UUID]()
+
+    async def deliver(row: Outbox) -> None:
+        delivered.append(row.subject_id)
+
+    taker = Relay(quiet, {Intent.START: deliver}, RunStarts(), Limits(20, 8, 10, {}))
+    taker._starts.started(new_id(), new_id())
+    workspace_id = new_id()
+    taker._starts.started(new_id(), workspace_id)
+    held = await intend(quiet, workspace_id, Intent.START, 2)
+    running = asyncio.create_task(taker.run())
+
+    async def are_held() -> bool:
+        return taker._starts.held == 2
+
+    async def are_delivered() -> bool:
+        return delivered == held
+
+    await eventually(are_held, what="the turns")
+    assert not delivered
+    running.cancel()
+    await eventually(are_delivered, what="the starts")
 
 
 async def test_a_claim_deletes_what_a_timer_would_have_had_deleted(
