@@ -43,7 +43,7 @@ async def test_the_rows_of_all_batches_have_a_history_and_one_event(
     async with space.database.transaction() as work:
         # Statistics gathered while the import wrote know no row of it: a join of the two by
         # PostgreSQL may then compare each with each.
-        rows = [tuple(row) for row in await work.rows(records.order_by(record.c.id))]
+        rows = await work.rows(records.order_by(record.c.id))
         history = await work.rows(changes.order_by(CHANGES.c.record_id))
         events = await work.rows(
             select(told_type, workspace_event.c.data).where(
