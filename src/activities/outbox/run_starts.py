@@ -102,9 +102,9 @@ class RunStarts:
         Runs that began in other processes are among them.
         """
         since = time.monotonic() - LOST_SECONDS
-        self._not_begun = {
-            run_id: start for run_id, start in self._not_begun.items() if start.at > since
-        }
+        for run_id in [one for one, start in self._not_begun.items() if start.at <= since]:
+            # Its begin may be heard no more: the run after it waits no longer, either.
+            self._not_begun.pop(run_id).begin.set()
         self._begun, self._ended = 0, False
         return list(self._not_begun)
 

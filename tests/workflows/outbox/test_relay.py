@@ -343,6 +343,22 @@ async def test_beside_another_workspace_runs_start_one_after_the_other() -> None
     assert starts.held == 0
 
 
+async def test_the_run_after_a_lost_one_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts, workspace_id = RunStarts(), new_id()
+    lost, next_ = new_id(), new_id()
+    for run_id, space_id in [(lost, workspace_id), (new_id(), new_id()), (next_, workspace_id)]:
+        starts.started(run_id, space_id)
+    turn = asyncio.create_task(starts.turn(next_))
+    await asyncio.sleep(0)
+    starts.begin_claim()
+    await asyncio.sleep(0)
+    assert starts.held == 1
+    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 0)
+    assert starts.begin_claim() == []
+    async with asyncio.timeout(1):
+        await turn
+
+
 async def test_a_relay_that_stops_starts_what_waits_for_its_turn(
     quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
