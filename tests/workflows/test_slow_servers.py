@@ -1,7 +1,9 @@
 """Servers that one workspace asks and that do not answer, beside the work of another."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
 from models.core.work_bounds import RUNNING
 from runtime.families import Family
 from tests.support.client import Client
-from tests.support.endpoint import Endpoint, Serve, once, reply
+from tests.support.endpoint import Endpoint, Script, Serve, once, reply
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space, make_space
@@ -26,6 +28,31 @@ async def _until_asked(endpoint: Endpoint, count: int) -> None:
     await eventually(asked, f"{count} requests at once")
 
 
+def _byte_by_byte(released: asyncio.Event) -> Script:
+    """An answer without an end until `released`: no silence is long enough to end its call."""
+
+    async def slowly(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 Answer\r\ncontent-type: application/json\r\n\r\n")
+        while not released.is_set():
+            writer.write(b" ")
+            await writer.drain()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await released.wait()
+        writer.write(b"{}")
+        await writer.drain()
+
+    return slowly
+
+
+def _patient_call(url: str) -> dict[str, Any]:
+    """A call that outlives the test, and the heartbeats that a busy machine sends late."""
+    seconds, retry = 2 * ENOUGH, {"maxAttempts": 3}
+    call = node("call", "http_request", url=url, timeoutSeconds=seconds, retry=retry)
+    call["config"]["timeoutSeconds"] = seconds
+    return call
+
+
 @pytest.mark.long
 @pytest.mark.takes(seconds=10)
 async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
@@ -39,6 +66,8 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     connection = made.json()["data"]["id"]
     at_once = RUNNING[Family.PROVIDER_CALL]
     assert at_once > engine.database.connections
+    quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    quick = await quiet.publish(graph(node("one", "transform", output={})))
     path = f"{space.path}/integrations/resources/browse"
     browses = [
         asyncio.create_task(
@@ -47,10 +76,8 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
         for number in range(at_once)
     ]
     await _until_asked(silent, at_once)
-    quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     try:
-        async with asyncio.timeout(ENOUGH):
-            run = await quiet.run(graph(node("one", "transform", output={})))
+        run = await quiet.ended(quick.id, await quiet.start(quick.id))
         assert run.status == "succeeded"
         assert not any(browse.done() for browse in browses)
     finally:
@@ -64,21 +91,21 @@ async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_cal
     engine: Engine, serve: Serve
 ) -> None:
     released = asyncio.Event()
-    silent, answering = await serve(once(released, reply(200))), await serve(reply(200))
-    calling = await engine.publish(graph(node("call", "http_request", url=silent.url)))
-    runs = [await engine.start(calling.id) for _ in range(HELD + 20)]
-    await _until_asked(silent, HELD)
+    slow, answering = await serve(_byte_by_byte(released)), await serve(reply(200))
+    calling = await engine.publish(graph(_patient_call(slow.url)))
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
+    quick = await quiet.publish(graph(node("call", "http_request", url=answering.url)))
+    runs = [await engine.start(calling.id) for _ in range(HELD + 20)]
+    await _until_asked(slow, HELD)
     try:
-        async with asyncio.timeout(ENOUGH):
-            run = await quiet.run(graph(node("call", "http_request", url=answering.url)))
+        run = await quiet.ended(quick.id, await quiet.start(quick.id))
         assert run.status == "succeeded"
-        assert len(silent.requests) == HELD
+        assert HELD <= len(slow.requests) < len(runs)
     finally:
         released.set()
-    for run_id in runs:
-        ended = await engine.ended(calling.id, run_id)
-        assert (ended.status, ended.node_runs[0].attempt) == ("succeeded", 1)
+    ended = [await engine.ended(calling.id, run_id) for run_id in runs]
+    assert {run.status for run in ended} == {"succeeded"}
+    assert [run.node_runs[0].attempt for run in ended].count(1) >= HELD
 
 
 def test_a_workspace_holds_half_of_the_slots_and_each_next_one_half_of_the_rest() -> None:
