@@ -14,12 +14,10 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
-    Exists,
     Text,
     Uuid,
     bindparam,
     column,
-    exists,
     func,
     or_,
     select,
@@ -125,13 +123,19 @@ async def end_of_next(work: Work, workspace_id: Id, after: int, until: int, *, m
 
 def has_grown(
     workspace_id: ColumnElement[Any], after: ColumnElement[Any], before: datetime | None = None
-) -> Exists:
+) -> ColumnElement[bool]:
     """True when a log has events for all members behind a number, and before a moment."""
-    return exists().where(
-        _event.workspace_id == workspace_id,
-        _event.seq > after,
-        true() if before is None else _event.at < before,
-        _event.audience_user_id.is_(None),
+    # An EXISTS may become a join, which reads all logs where statistics are older than they are.
+    return (
+        select(true())
+        .where(
+            _event.workspace_id == workspace_id,
+            _event.seq > after,
+            true() if before is None else _event.at < before,
+            _event.audience_user_id.is_(None),
+        )
+        .limit(1)
+        .scalar_subquery()
     )
 
 
