@@ -34,7 +34,9 @@ class _Compiled:
 
 R = TypeVar("R", default=Any)
 
-_PARAMETER = re.compile(r"%\(([^)]+)\)s")
+PARAMETER = re.compile(r"%\(([^)]+)\)s")
+"""A parameter in the text of a statement, as the driver takes it."""
+"""A parameter in the text of a statement, as the driver takes it."""
 
 
 class PreparedStatement(Generic[R]):
@@ -76,7 +78,7 @@ class PreparedStatement(Generic[R]):
     @cached_property
     def parameters(self) -> frozenset[str]:
         """The names of the parameters."""
-        return frozenset(_PARAMETER.findall(self.text))
+        return frozenset(PARAMETER.findall(self.text))
 
     async def execute(self, work: Work, parameters: Mapping[str, Any]) -> int:
         """Run a statement that gives no rows; the number of rows it changed."""
@@ -141,7 +143,7 @@ def _with_constants(compiled: SQLCompiler) -> str:
             kind = literal(value).type
         return compiled.render_literal_value(value, kind)
 
-    return _PARAMETER.sub(written, str(compiled))
+    return PARAMETER.sub(written, str(compiled))
 
 
 def _native(value: object, *, document: bool) -> object:

@@ -1,12 +1,16 @@
 """Statements that the driver executes, and the rows that PostgreSQL reads for them."""
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
+
+from runtime.prepared_statement import PARAMETER
+from runtime.sessions import STRAIGHT
 
 Statement = tuple[str, Any]
 """The text of a statement, and its parameters."""
@@ -39,6 +43,40 @@ async def forget_rows(url: str, condition: str, value: Any, tables: Iterable[str
         for table in tables:
             await connection.execute(f"DELETE FROM {table} WHERE {condition}", [value])  # noqa: S608  # our own names
             await connection.execute(f"VACUUM ANALYZE {table}")
+
+
+@asynccontextmanager
+async def planning_once(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    """A connection that plans as those for single statements do: for all parameters, by indexes."""
+    options = STRAIGHT.of_singles["options"]
+    connecting = psycopg.AsyncConnection.connect(url, autocommit=True, options=options)
+    async with await connecting as connection:
+        yield connection
+
+
+async def prepared(connection: psycopg.AsyncConnection[Any], statement: Statement) -> str:
+    """Prepare a statement; gives the one that executes it with its parameters."""
+    text, parameters = statement
+    await connection.execute(f"PREPARE one AS {numbered(text)}")
+    values = [sql.Literal(parameters[name]) for name in dict.fromkeys(PARAMETER.findall(text))]
+    return sql.SQL("EXECUTE one({})").format(sql.SQL(", ").join(values)).as_string(connection)
+
+
+def numbered(text: str) -> str:
+    """A statement of the driver with the numbered parameters of PREPARE."""
+    names = list(dict.fromkeys(PARAMETER.findall(text)))
+    return PARAMETER.sub(lambda name: f"${names.index(name[1]) + 1}", text).replace("%%", "%")
+
+
+def whole_scans(plan: Any, *, limited: bool = False) -> Iterator[str]:
+    """The tables that a plan reads from end to end, unless a limit may end it before."""
+    kind = plan["Node Type"]
+    scan = kind in {"Seq Scan", "Index Scan", "Index Only Scan"}
+    if scan and "Index Cond" not in plan and not limited:
+        yield plan["Relation Name"]
+    limited = kind == "Limit" or (limited and kind not in {"Sort", "Aggregate", "WindowAgg"})
+    for part in plan.get("Plans", []):
+        yield from whole_scans(part, limited=limited)
 
 
 async def rows_read(connection: psycopg.AsyncConnection[Any], statement: Statement) -> float:

@@ -33,6 +33,7 @@ from activities.outbox.lines import LINE, lines
 from activities.outbox.under_way import dispatching
 from models.core.base import Id
 from runtime.families import Family
+from runtime.id_lookup import is_among
 from runtime.outbox import ANEW, WEIGHT, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
 from runtime.work import Work
@@ -126,7 +127,7 @@ def _claim_statement() -> Select[Any]:
     selection = _chosen(heads)
     next_rows = (
         select(outbox.c.id)
-        .where(outbox.c.id.in_(select(selection.c.id)))
+        .where(is_among(outbox.c.id, select(selection.c.id)))
         .with_for_update(of=outbox, skip_locked=True)
     )
     delivered = delete(outbox).where(
@@ -134,7 +135,7 @@ def _claim_statement() -> Select[Any]:
     )
     claimed = (
         update(outbox)
-        .where(outbox.c.id.in_(next_rows))
+        .where(is_among(outbox.c.id, next_rows))
         .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
         .returning(*outbox.c)
         .cte("claimed")

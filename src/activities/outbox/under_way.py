@@ -25,6 +25,7 @@ from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.core.lifecycle.commands import WorkTable, executed_tables
 from models.tables import metadata
+from runtime.id_lookup import is_among
 from runtime.outbox import Intent
 from runtime.schema import listed
 
@@ -66,7 +67,7 @@ def dispatching(claimed: CTE) -> list[Update]:
 def _dispatching(table: Table, starts: Select[Any]) -> Update:
     these = (
         select(table.c.id)
-        .where(table.c.id.in_(starts), table.c.dispatched_at.is_(None))
+        .where(is_among(table.c.id, starts), table.c.dispatched_at.is_(None))
         .with_for_update(of=table, skip_locked=True)
     )
-    return update(table).where(table.c.id.in_(these)).values(dispatched_at=func.now())
+    return update(table).where(is_among(table.c.id, these)).values(dispatched_at=func.now())

@@ -25,7 +25,7 @@ from runtime.ids import new_id
 from runtime.outbox import AWAITED, Intent, Outbox, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
-from tests.support.plans import recorded_statements, rows_read
+from tests.support.plans import planning_once, prepared, recorded_statements, rows_read
 from tests.support.spaces import Space, make_space
 
 
@@ -108,6 +108,23 @@ async def test_a_claim_reads_as_much_of_long_lines_as_of_short_ones(
     short, long = rows
     assert short > 100
     assert long < 2 * short
+
+
+@pytest.mark.takes(seconds=5)
+async def test_a_claim_that_was_planned_while_nothing_waited_reads_no_more_of_a_long_line(
+    quiet: Database, quiet_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL plans it once, and knows then that the outbox has no rows, and no pages."""
+    await hundred_lines(quiet, 1)
+    with recorded_statements(monkeypatch) as statements:
+        await claimed(relay(quiet), 20)
+    async with planning_once(libpq_url(quiet_url)) as connection:
+        await connection.execute("DELETE FROM outbox")
+        await connection.execute("VACUUM ANALYZE outbox")
+        execute = await prepared(connection, *statements)
+        await connection.execute(execute)
+        await intend(quiet, new_id(), Intent.START, 1_000)
+        assert 20 < await rows_read(connection, (execute, None)) < 200
 
 
 async def hundred_lines(database: Database, length: int) -> None:

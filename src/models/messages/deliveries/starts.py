@@ -40,6 +40,7 @@ from models.messages.deliveries.tables import (
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
+from runtime.id_lookup import is_among
 from runtime.prepared_statement import PreparedStatement
 from runtime.skip_scan import distinct
 from runtime.work import Work
@@ -141,7 +142,7 @@ def _next_of_workspace() -> Select[Any]:
     return (
         select(*columns)
         .join(batch, batch.c.id == _one.id)
-        .where(WAITING)
+        .where(WAITING, is_among(_one.id, select(batch.c.id)))
         .order_by(batch.c.turn, _one.created_at, _one.id)
         .with_for_update(of=delivery, skip_locked=True)
     )

@@ -40,6 +40,7 @@ from models.core.problems import located, refusal
 from models.core.row_copies import copying
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.id_lookup import is_among
 from runtime.ids import new_id
 
 
@@ -226,15 +227,13 @@ def copying_contents(
     `id_of` gives the id of a copy from that of a surface or record. Blocks keep their ids, which
     are unique within a surface.
     """
-    # An array, so that the index is used although the statistics of grown tables are outdated.
-    source_ids = func.array(surface_ids.scalar_subquery())
     values = {
         "id": id_of(surface.c.id),
         "database_id": literal(database_id),
         "record_id": id_of(surface.c.record_id),
     }
-    own = (surface.c.workspace_id == workspace_id, surface.c.id == func.any(source_ids))
-    on_them = (block.c.workspace_id == workspace_id, block.c.surface_id == func.any(source_ids))
+    own = (surface.c.workspace_id == workspace_id, is_among(surface.c.id, surface_ids))
+    on_them = (block.c.workspace_id == workspace_id, is_among(block.c.surface_id, surface_ids))
     of_surface = {"surface_id": id_of(block.c.surface_id)}
     return copying(surface, values, own), copying(block, of_surface, on_them)
 

@@ -34,6 +34,7 @@ from models.data.fields.rules.fields import FieldSpecs
 from models.data.records.rules.link.sides import side_of
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork
+from runtime.id_lookup import is_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +194,8 @@ async def remove_records(work: UnitOfWork, copy: Copy, size: int) -> int:
         .order_by(record.c.id)
         .limit(size)
     )
-    # An array, which is looked up by the primary key: where statistics are older than the copy,
-    # the records would be joined with these one by one.
-    ids = func.any(func.array(some.scalar_subquery()))
-    removed = await work.execute(
-        delete(record).where(record.c.workspace_id == copy.workspace_id, record.c.id == ids)
-    )
+    these = (record.c.workspace_id == copy.workspace_id, is_among(record.c.id, some))
+    removed = await work.execute(delete(record).where(*these))
     return removed.rowcount
 
 

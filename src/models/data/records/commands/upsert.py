@@ -13,8 +13,6 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Text,
-    Uuid,
-    any_,
     bindparam,
     cast,
     column,
@@ -38,6 +36,7 @@ from models.data.records.tables import record, record_index
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail
+from runtime.id_lookup import is_among
 from runtime.prepared_statement import PreparedStatement
 
 _LOCKS = 32
@@ -182,7 +181,7 @@ def _among_few(
         if entries is not None:
             mine = record_index.c.workspace_id == schema.workspace_id
             ids = select(record_index.c.record_id).where(mine, entries_of(spec), entries)
-            return [record.c.id == any_(func.array(ids.scalar_subquery(), type_=ARRAY(Uuid)))]
+            return [is_among(record.c.id, ids)]
     return []
 
 

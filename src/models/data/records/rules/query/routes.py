@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
     Select,
     Uuid,
-    any_,
     func,
     literal,
     literal_column,
@@ -39,6 +37,7 @@ from models.data.records.rules.query.ordering import Column
 from models.data.records.rules.query.predicates import filter_condition
 from models.data.records.rules.query.query import Query
 from models.data.records.tables import record, record_index
+from runtime.id_lookup import is_among
 
 Position = Sequence[Any] | None
 """The start of a page: after the record with these sort values and this id."""
@@ -120,8 +119,8 @@ def matching(
     if not query.with_archived:
         conditions.append(record.c.archived.is_(False))
     if route.among is not None:
-        ids = select(record_index.c.record_id).where(route.among).scalar_subquery()
-        conditions.append(record.c.id == any_(func.array(ids, type_=ARRAY(Uuid))))
+        ids = select(record_index.c.record_id).where(route.among)
+        conditions.append(is_among(record.c.id, ids))
     return conditions
 
 
