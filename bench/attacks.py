@@ -22,7 +22,7 @@ GROWING = "'a'" + ".replace('a','aaaaaaaaaa')" * 9
 async def attacked(platform: Platform, rounds: Rounds) -> list[Figure]:
     """Reads and writes, and runs, of a quiet workspace alone and beside attacks."""
     figures = {
-        "request": Figure(f"requests beside {AT_ONCE} attacks, p95", "ms", at_most=2.0),
+        "request": Figure(f"requests beside {AT_ONCE} attacks, p95", "ms", at_most=1.5),
         "run": Figure(f"runs beside {AT_ONCE} attacks, p95", "ms", at_most=3.0),
     }
     attack = await platform.publish("Attack", _computing(GROWING))

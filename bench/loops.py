@@ -60,8 +60,8 @@ async def node_costs(
     with outside nodes while the worker has a slot (ADR 0113); else they go through another queue.
     """
     quick = Figure("one quick node more vs one regular activity more", "ms", at_most=0.5)
-    outside = Figure("one outside node more vs one regular activity more", "ms", at_most=1.3)
-    alike = Figure("the same vs one activity on a queue of its own more", "ms", at_most=1.3)
+    outside = Figure("one outside node more vs one regular activity more", "ms", at_most=1.2)
+    alike = Figure("the same vs one activity on a queue of its own more", "ms", at_most=1.2)
     sizes = (1, NODES)
     async with endpoint() as url:
         computing = [await platform.publish(f"Quick {n}", quick_chain(n)) for n in sizes]
