@@ -113,6 +113,8 @@ async def test_a_refresh_is_followed_from_its_first_bytes_to_its_counts(
     assert (stats["rowsInserted"], stats["bytesFetched"]) == (ROWS, len(CSV))
     described = await handle.describe()
     assert await described.static_summary() == "Refresh · Price list → Price list"
+    # The row says its end before the execution has heard of it.
+    await handle.result()
     shown = await details(handle)
     assert f"| fetch | ✔ succeeded | 1 pages, {len(CSV):,} bytes |" in shown
     assert f"| stage | ✔ succeeded | {ROWS:,} rows |" in shown
