@@ -45,7 +45,7 @@ def test_every_prepared_statement_compiles() -> None:
         assert statement._compiled.text
 
 
-@pytest.mark.takes(seconds=10)
+@pytest.mark.long
 async def test_no_statement_that_was_planned_early_reads_whole_tables() -> None:
     """Connections keep a plan until statistics are renewed, up to a minute later."""
     whole = set()

@@ -110,7 +110,7 @@ async def test_a_claim_reads_as_much_of_long_lines_as_of_short_ones(
     assert long < 2 * short
 
 
-@pytest.mark.takes(seconds=5)
+@pytest.mark.long
 async def test_a_claim_that_was_planned_while_nothing_waited_reads_no_more_of_a_long_line(
     quiet: Database, quiet_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
