@@ -36,7 +36,6 @@ R = TypeVar("R", default=Any)
 
 PARAMETER = re.compile(r"%\(([^)]+)\)s")
 """A parameter in the text of a statement, as the driver takes it."""
-"""A parameter in the text of a statement, as the driver takes it."""
 
 
 class PreparedStatement(Generic[R]):

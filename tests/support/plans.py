@@ -54,26 +54,29 @@ async def planning_once(url: str) -> AsyncIterator[psycopg.AsyncConnection[Any]]
         yield connection
 
 
-async def prepared(connection: psycopg.AsyncConnection[Any], statement: Statement) -> str:
+async def prepare(connection: psycopg.AsyncConnection[Any], statement: Statement) -> str:
     """Prepare a statement; gives the one that executes it with its parameters."""
     text, parameters = statement
-    await connection.execute(f"PREPARE one AS {numbered(text)}")
+    await connection.execute(f"PREPARE one AS {numbered_parameters(text)}")
     values = [sql.Literal(parameters[name]) for name in dict.fromkeys(PARAMETER.findall(text))]
     return sql.SQL("EXECUTE one({})").format(sql.SQL(", ").join(values)).as_string(connection)
 
 
-def numbered(text: str) -> str:
-    """A statement of the driver with the numbered parameters of PREPARE."""
+def numbered_parameters(text: str) -> str:
+    """A statement of the driver with its parameters as PREPARE takes them: $1, $2."""
     names = list(dict.fromkeys(PARAMETER.findall(text)))
     return PARAMETER.sub(lambda name: f"${names.index(name[1]) + 1}", text).replace("%%", "%")
 
 
 def whole_scans(plan: Any, *, limited: bool = False) -> Iterator[str]:
-    """The tables that a plan reads from end to end, unless a limit may end it before."""
+    """The indexes that a plan reads from end to end, unless a limit may end it before.
+
+    A table that it reads without an index stands for itself.
+    """
     kind = plan["Node Type"]
     scan = kind in {"Seq Scan", "Index Scan", "Index Only Scan"}
     if scan and "Index Cond" not in plan and not limited:
-        yield plan["Relation Name"]
+        yield plan.get("Index Name", plan["Relation Name"])
     limited = kind == "Limit" or (limited and kind not in {"Sort", "Aggregate", "WindowAgg"})
     for part in plan.get("Plans", []):
         yield from whole_scans(part, limited=limited)

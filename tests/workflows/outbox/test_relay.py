@@ -25,7 +25,7 @@ from runtime.ids import new_id
 from runtime.outbox import AWAITED, Intent, Outbox, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
-from tests.support.plans import planning_once, prepared, recorded_statements, rows_read
+from tests.support.plans import planning_once, prepare, recorded_statements, rows_read
 from tests.support.spaces import Space, make_space
 
 
@@ -121,7 +121,7 @@ async def test_a_claim_that_was_planned_while_nothing_waited_reads_no_more_of_a_
     async with planning_once(libpq_url(quiet_url)) as connection:
         await connection.execute("DELETE FROM outbox")
         await connection.execute("VACUUM ANALYZE outbox")
-        execute = await prepared(connection, *statements)
+        execute = await prepare(connection, *statements)
         await connection.execute(execute)
         await intend(quiet, new_id(), Intent.START, 1_000)
         assert 20 < await rows_read(connection, (execute, None)) < 200

@@ -142,6 +142,7 @@ def _next_of_workspace() -> Select[Any]:
     return (
         select(*columns)
         .join(batch, batch.c.id == _one.id)
+        # The join alone may go through all open deliveries for each of the batch.
         .where(WAITING, is_among(_one.id, select(batch.c.id)))
         .order_by(batch.c.turn, _one.created_at, _one.id)
         .with_for_update(of=delivery, skip_locked=True)
