@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
 from models.core.work_bounds import RUNNING
 from runtime.families import Family
 from tests.support.client import Client
-from tests.support.endpoint import Endpoint, Script, Serve, once, reply
+from tests.support.endpoint import Endpoint, Serve, once, reply
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space, make_space
@@ -28,21 +28,32 @@ async def _until_asked(endpoint: Endpoint, count: int) -> None:
     await eventually(asked, f"{count} requests at once")
 
 
-def _byte_by_byte(released: asyncio.Event) -> Script:
+@dataclass
+class _SlowAnswer:
     """An answer without an end until `released`: no silence is long enough to end its call."""
 
-    async def slowly(writer: asyncio.StreamWriter) -> None:
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    open: int = 0
+    most_open: int = 0
+
+    async def __call__(self, writer: asyncio.StreamWriter) -> None:
+        self.open += 1
+        self.most_open = max(self.open, self.most_open)
+        try:
+            await self._write(writer)
+        finally:
+            self.open -= 1
+
+    async def _write(self, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 Answer\r\ncontent-type: application/json\r\n\r\n")
-        while not released.is_set():
+        while not self.released.is_set():
             writer.write(b" ")
             await writer.drain()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
-                    await released.wait()
+                    await self.released.wait()
         writer.write(b"{}")
         await writer.drain()
-
-    return slowly
 
 
 def _patient_call(url: str) -> dict[str, Any]:
@@ -90,8 +101,8 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
 async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_calls(
     engine: Engine, serve: Serve
 ) -> None:
-    released = asyncio.Event()
-    slow, answering = await serve(_byte_by_byte(released)), await serve(reply(200))
+    answer = _SlowAnswer()
+    slow, answering = await serve(answer), await serve(reply(200))
     calling = await engine.publish(graph(_patient_call(slow.url)))
     quiet = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     quick = await quiet.publish(graph(node("call", "http_request", url=answering.url)))
@@ -100,9 +111,9 @@ async def test_a_node_is_executed_while_another_workspace_holds_its_share_of_cal
     try:
         run = await quiet.ended(quick.id, await quiet.start(quick.id))
         assert run.status == "succeeded"
-        assert HELD <= len(slow.requests) < len(runs)
+        assert answer.most_open <= HELD
     finally:
-        released.set()
+        answer.released.set()
     ended = [await engine.ended(calling.id, run_id) for run_id in runs]
     assert {run.status for run in ended} == {"succeeded"}
     assert [run.node_runs[0].attempt for run in ended].count(1) >= HELD
