@@ -8,7 +8,6 @@ done, and how many refused. It heeds no refusal and no Retry-After.
 import asyncio
 import base64
 import json
-import socket
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,19 +16,21 @@ from typing import Any
 
 import httpx2
 
+from bench.attacks import GROWING
 from bench.endpoint import endpoint
 from bench.graphs import THREE_QUICK
 
 AT_ONCE = 4
 """Requests that are always under way."""
-FAILING_ENDPOINTS, GOOD_ENDPOINTS = 9, 2
+FAILING_ENDPOINTS = 12
 IMPORTED_ROWS = 12_000
 """Rows of a CSV of 600 KB."""
 BATCH = 500
-UPLOADED = bytes(2_000_000)
+UPLOADED = bytes(50_000_000)
 WEBHOOK_BODY = json.dumps({"text": "x" * 50_000}).encode()
-QUERIED = 20_000
-REFUSALS = frozenset({409, 429, 503})
+RECORDS, FIELDS = 50_000, 10
+OCTETS = {"Content-Type": "application/octet-stream"}
+REFUSALS = frozenset({400, 409, 429, 502, 503, 504})
 """Any other answer than these and a success says that the flood is none."""
 
 Call = Callable[[], Awaitable[httpx2.Response]]
@@ -45,16 +46,19 @@ class Flooder:
     async def exports(self) -> Call:
         return lambda: self._http.post(f"{self._place}/workspace-exports", json={})
 
+    async def sheets(self) -> Call:
+        """Two exports at once, as many as a workspace has running."""
+        path = f"/v1/databases/{await self._filled_database()}/export"
+        return lambda: self._http.post(path, json={"format": "xlsx"})
+
     async def deliveries(self) -> Call:
         """Ordinary changes of a workspace whose endpoints fail."""
-        good = await endpoint().__aenter__()
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            closed = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        urls = [closed] * FAILING_ENDPOINTS + [good] * GOOD_ENDPOINTS
-        for url in urls:
-            body = {"url": url, "eventTypes": ["item.created"]}
+        failing = await endpoint(status=500).__aenter__()
+        for _ in range(FAILING_ENDPOINTS):
+            body = {"url": failing, "eventTypes": []}
             await self._made(f"{self._place}/webhook-endpoints", body)
-        return lambda: self._http.post("/v1/items", json={"kind": "folder", "title": "Flood"})
+        path = f"/v1/databases/{await self._database()}/records"
+        return lambda: self._http.post(path, json={"title": "Flood"})
 
     async def imports(self) -> Call:
         rows = "".join(f"{number},{'y' * 40}\n" for number in range(IMPORTED_ROWS))
@@ -72,9 +76,9 @@ class Flooder:
         return lambda: self._http.post(path, json=body)
 
     async def uploads(self) -> Call:
-        path, headers = f"{self._place}/files", {"Content-Type": "application/octet-stream"}
+        path = f"{self._place}/files"
         return lambda: self._http.post(
-            path, params={"name": "flood.bin"}, content=UPLOADED, headers=headers
+            path, params={"name": "flood.bin"}, content=UPLOADED, headers=OCTETS
         )
 
     async def runs(self) -> Call:
@@ -88,20 +92,58 @@ class Flooder:
 
     async def queries(self) -> Call:
         """Searches in a text that has no index, with an aggregate over all that fits."""
-        database_id = await self._database()
-        path = f"/v1/databases/{database_id}/records/batch"
-        for start in range(0, QUERIED, BATCH):
-            made = [
-                {"op": "create", "title": f"Record {n}", "data": {"note": f"{n} " * 50}}
-                for n in range(start, start + BATCH)
-            ]
-            await self._made(path, {"operations": made})
+        database_id = await self._filled_database()
         body = {
             "filter": {"field": "note", "op": "contains", "value": "99 1"},
             "sorts": [{"field": "note"}],
             "aggregates": [{"field": "note", "op": "count", "as": "n"}],
         }
         return lambda: self._http.post(f"/v1/databases/{database_id}/records/query", json=body)
+
+    async def expressions(self) -> Call:
+        """Runs whose expression takes all the processor time that one may."""
+        output = {"x": {"type": "expression", "value": GROWING}}
+        node = {"id": "n", "kind": "transform", "config": {"output": output}}
+        flood = await self._published({"graph": {"nodes": [node], "edges": []}})
+        return lambda: self._http.post(f"{self._place}/automations/{flood['id']}/run", json={})
+
+    async def formulas(self) -> Call:
+        """Saves of a formula that takes too long, which are refused."""
+        path = f"/v1/databases/{await self._database()}/fields"
+        settings = {"expression": GROWING, "resultKind": "text"}
+        body = {"label": "Flood", "kind": "formula", "settings": settings}
+        return lambda: self._http.post(path, json=body)
+
+    async def previews(self) -> Call:
+        """Previews of a server that does not answer."""
+        silent = await endpoint(status=None).__aenter__()
+        body = {"kind": "http_json", "config": {"url": silent}}
+        return lambda: self._http.post(f"{self._place}/data-sources/preview", json=body)
+
+    async def _filled_database(self) -> str:
+        """A database of 50,000 records with ten fields."""
+        names = ["title", "note", *(f"number{n}" for n in range(FIELDS - 2))]
+        rows = "".join(
+            ",".join([f"Record {row}", f"{row} " * 20, *(str(row + n) for n in range(FIELDS - 2))])
+            + "\n"
+            for row in range(RECORDS)
+        )
+        answer = await self._http.post(
+            f"{self._place}/files",
+            params={"name": "flood.csv"},
+            content=f"{','.join(names)}\n{rows}".encode(),
+            headers=OCTETS,
+        )
+        answer.raise_for_status()
+        body = {
+            "label": "Flood",
+            "kind": "file",
+            "fileId": answer.json()["data"]["fileId"],
+            "fields": [],
+            "clientMutationId": "filled",
+        }
+        imported = await self._made(f"{self._place}/data-sources/import-spreadsheet", body)
+        return str(imported["databaseId"])
 
     async def _database(self) -> str:
         fields = [{"label": "Note", "kind": "long_text"}]
@@ -114,7 +156,7 @@ class Flooder:
         return await self._made(f"{self._place}/automations/{made['id']}/publish", {})
 
     async def _made(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        while (answer := await self._http.post(path, json=body)).status_code == 429:
+        while (answer := await self._http.post(path, json=body)).status_code in {409, 429}:
             await asyncio.sleep(1)
         assert answer.is_success, answer.text
         data: dict[str, Any] = answer.json()["data"]
@@ -123,13 +165,17 @@ class Flooder:
 
 FLOODS: Mapping[str, Callable[[Flooder], Awaitable[Call]]] = {
     "exports": Flooder.exports,
+    "exports of 50,000 records": Flooder.sheets,
     "deliveries": Flooder.deliveries,
     "imports of 600 KB": Flooder.imports,
     "batches of 500": Flooder.batches,
-    "uploads": Flooder.uploads,
+    "uploads of 50 MB": Flooder.uploads,
     "runs": Flooder.runs,
     "webhooks of 50 KB": Flooder.webhooks,
-    "heavy queries": Flooder.queries,
+    "queries over 50,000 records": Flooder.queries,
+    "expressions": Flooder.expressions,
+    "formulas": Flooder.formulas,
+    "previews that hang": Flooder.previews,
 }
 
 

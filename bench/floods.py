@@ -10,6 +10,8 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,16 @@ from bench.fairness import another_workspace
 from bench.figures import Figure, quantile
 from bench.graphs import THREE_QUICK
 from bench.platform import Platform, running_platform
-from bench.rounds import say
+from bench.rounds import Rounds, say
 from models.core.access.rules import Scope
 
-QUIET, BESIDE = 8.0, 15.0
-"""Seconds of measuring without and beside a flood."""
+SAMPLES = 100
+"""Times of each act, without and beside a flood."""
+LONGEST = 300.0
+"""Seconds of measuring at most. An act that has too few times by then is measured by those."""
 LEAD = 5.0
-"""Seconds for which a flood goes on before it is measured."""
-PAUSE = 0.2
+"""Seconds for which a flood runs before it is measured."""
+PAUSE = 0.05
 FELT = 3.0
 LEAST_CALLS = 10
 """Calls of a flood. Fewer are none, and then nothing was measured."""
@@ -36,37 +40,37 @@ ONE_ROW = {"label": "One", "kind": "inline", "format": "csv", "content": "bixhCj
 Times = Mapping[str, list[float]]
 
 
-async def floods(scratch: Path, names: Sequence[str]) -> list[Figure]:
+async def floods(scratch: Path, names: Sequence[str], rounds: Rounds) -> list[Figure]:
     """For each flood the 95th percentile of what the neighbour does, against the same in quiet.
 
-    Each has a platform of its own, with its rate limits as they come: what a flood leaves behind
-    would make the quiet before the next one none.
+    Each round of a flood has a platform of its own, with the rate limits of production: the
+    backlog of a flood would disturb the quiet before the next one.
     """
-    figures = []
-    for place, name in enumerate(names):
-        async with (
-            running_platform(scratch / f"flooded-{place}", limited=True) as platform,
-            another_workspace(platform) as quiet,
-            another_workspace(platform) as noisy,
-            _neighbour(quiet) as acts,
-        ):
-            alone = await _measured(acts, QUIET)
-            async with _flooding(name, noisy):
-                await asyncio.sleep(LEAD)
-                beside = await _measured(acts, BESIDE)
-        for act in acts:
-            figures.append(_figure(f"{act} beside {name}", beside[act], alone[act]))
-            ours, quiet_ms = figures[-1].medians[0], quantile(alone[act], 0.95) * 1000
-            say(f"  {figures[-1].name}: {ours:.0f} ms, in quiet {quiet_ms:.0f} ms")
-    return figures
+    figures: dict[str, Figure] = {}
+    for place, (_, name) in enumerate(product(rounds, names)):
+        alone, beside = await _flooded(scratch / f"flooded-{place}", name)
+        for act, times in beside.items():
+            label = f"{act} beside {name}, p95"
+            figure = figures.setdefault(label, Figure(label, "ms", at_most=FELT))
+            quiet_ms, ours = (quantile(those, 0.95) * 1000 for those in (alone[act], times))
+            figure.add(ours, max(quiet_ms, LEAST / FELT))
+            figure.tail(times, alone[act])
+            say(f"  {label}: {ours:.0f} ms, in quiet {quiet_ms:.0f} ms, {len(times)} times")
+    return list(figures.values())
 
 
-def _figure(name: str, beside: list[float], alone: list[float]) -> Figure:
-    figure = Figure(f"{name}, p95", "ms", at_most=FELT)
-    floor = max(quantile(alone, 0.95) * 1000, LEAST / FELT)
-    figure.add(quantile(beside, 0.95) * 1000, floor)
-    figure.tail(beside, alone)
-    return figure
+async def _flooded(state: Path, name: str) -> tuple[Times, Times]:
+    """Seconds of each act in quiet, and beside a flood."""
+    async with (
+        running_platform(state, limited=True) as platform,
+        another_workspace(platform) as quiet,
+        another_workspace(platform) as noisy,
+        _neighbour(quiet, noisy) as acts,
+    ):
+        alone = await _measured(acts)
+        async with _flooding(name, noisy):
+            await asyncio.sleep(LEAD)
+            return alone, await _measured(acts)
 
 
 Act = Callable[[], Awaitable[None]]
@@ -74,9 +78,10 @@ Act = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The quiet workspace, and what it has prepared for its acts."""
+    """The quiet workspace, what it has prepared for its acts, and the noisy one."""
 
     platform: Platform
+    noisy: Platform
     automation_id: str
     endpoint_id: str
     arrived: asyncio.Event
@@ -87,7 +92,8 @@ class Neighbour:
         return {
             "a GET": self._get,
             "a run of three nodes": self._run,
-            "an import of one row": self._import_row,
+            "an import of one row": partial(self._import_row, self.platform),
+            "an import of the flooding workspace": partial(self._import_row, self.noisy),
             "a delivery": self._deliver,
         }
 
@@ -97,11 +103,11 @@ class Neighbour:
     async def _run(self) -> None:
         await self.platform.run_one(self.automation_id)
 
-    async def _import_row(self) -> None:
-        path = f"{_place(self.platform)}/data-sources/import-spreadsheet"
+    async def _import_row(self, platform: Platform) -> None:
+        path = f"{_place(platform)}/data-sources/import-spreadsheet"
         body = {**ONE_ROW, "clientMutationId": f"quiet-{uuid.uuid4()}"}
-        while (answer := await self.platform.http.post(path, json=body)).status_code == 409:
-            pass  # It goes on, and the call with its id waits for it once more.
+        while (answer := await platform.http.post(path, json=body)).status_code in {409, 429}:
+            await asyncio.sleep(PAUSE)  # A call with the id of an open import waits for its end.
         answer.raise_for_status()
 
     async def _deliver(self) -> None:
@@ -112,14 +118,14 @@ class Neighbour:
 
 
 @asynccontextmanager
-async def _neighbour(quiet: Platform) -> AsyncIterator[Mapping[str, Act]]:
+async def _neighbour(quiet: Platform, noisy: Platform) -> AsyncIterator[Mapping[str, Act]]:
     """The acts of a quiet workspace by name, each done once before."""
     automation_id = await quiet.publish("Quiet", THREE_QUICK)
     arrived = asyncio.Event()
     async with endpoint(arrived) as url:
         body = {"url": url, "eventTypes": ["workspace.deleted"]}
         hook = await quiet.post(f"{_place(quiet)}/webhook-endpoints", body)
-        acts = Neighbour(quiet, automation_id, hook["id"], arrived).acts
+        acts = Neighbour(quiet, noisy, automation_id, hook["id"], arrived).acts
         for act in acts.values():
             await act()
         yield acts
@@ -129,19 +135,19 @@ def _place(platform: Platform) -> str:
     return f"/v1/workspaces/{platform.connection['workspaceId']}"
 
 
-async def _measured(acts: Mapping[str, Act], seconds: float) -> Times:
-    """Seconds of each act, over and over, while so many seconds pass; the last are waited for."""
+async def _measured(acts: Mapping[str, Act]) -> Times:
+    """Seconds of each act, repeated until every act has its times."""
     times: dict[str, list[float]] = {name: [] for name in acts}
-    ends = time.perf_counter() + seconds
+    ends = time.perf_counter() + LONGEST
 
-    async def over_and_over(name: str, act: Act) -> None:
-        while time.perf_counter() < ends:
+    async def repeat(name: str, act: Act) -> None:
+        while min(map(len, times.values())) < SAMPLES and time.perf_counter() < ends:
             started = time.perf_counter()
             await act()
             times[name].append(time.perf_counter() - started)
             await asyncio.sleep(PAUSE)
 
-    await asyncio.gather(*(over_and_over(*one) for one in acts.items()))
+    await asyncio.gather(*(repeat(*one) for one in acts.items()))
     return times
 
 

@@ -200,7 +200,7 @@ async def _cost(m: Measuring) -> list[Figure]:
 
 
 async def _floods(m: Measuring) -> list[Figure]:
-    return await floods(m.scratch, m.floods)
+    return await floods(m.scratch, m.floods, m.rounds)
 
 
 async def _restarts(m: Measuring) -> list[Figure]:

@@ -58,7 +58,7 @@ GRACE = timedelta(seconds=20)
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
 LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
-"""At once in local activities."""
+"""At once in local activities. As many wait: each holds a slot of workflows and one of these."""
 ACTIVITY_SLOTS = 100
 SWEEP_SLOTS = 20
 """Of sweeps, on the queue of the workflows."""
@@ -258,7 +258,8 @@ async def run_worker(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     url, version = settings.database_url.get_secret_value(), WorkerVersion.of(settings)
-    refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
+    evaluations = LONG_EVALUATIONS_OF_ONE_WORKSPACE
+    refuse_beyond(evaluations, waiting=evaluations)
     async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
         beside = background(_beat(heartbeat), report_presence(parts.database, queues))
         cut_off = partial(_cut_off_later, code=1)

@@ -183,13 +183,20 @@ evaluating_for: ContextVar[Hashable] = ContextVar("evaluating_for", default=None
 """The key whose share an evaluation takes. Without one it waits as long as it takes."""
 
 
-def refuse_beyond(per_key: int, total: int | None = None) -> None:
+def refuse_beyond(per_key: int, total: int | None = None, waiting: int | None = None) -> None:
     """Let `evaluate_bounded` refuse what would wait for long for others of this process.
 
-    For callers who hold something meanwhile that others need, such as a connection.
+    For callers who hold something meanwhile that others need, such as a connection. At most
+    `waiting` evaluations of a key wait; more are refused at once.
     """
-    _Limits.per_key = KeyedLimiter(per_key, QUEUE_SECONDS)
+    _Limits.per_key = KeyedLimiter(per_key, QUEUE_SECONDS, waiting)
     _Limits.total = None if total is None else KeyedLimiter(total, QUEUE_SECONDS)
+
+
+async def room_to_evaluate(key: Hashable) -> None:
+    """Wait until one more evaluation of a key would not be refused at once."""
+    if _Limits.per_key is not None:
+        await _Limits.per_key.room(key)
 
 
 def check_turn() -> None:

@@ -3,24 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class KeyedLimiter:
     """Lets at most `limit` holders of each key in at once; more of that key wait in line."""
 
-    def __init__(self, limit: int, patience: float) -> None:
-        """`patience` is how many seconds one waits at most."""
+    def __init__(self, limit: int, patience: float, waiting: int | None = None) -> None:
+        """`patience` is how many seconds one waits at most; at most `waiting` of a key do."""
         self._limit = limit
         self._patience = patience
+        self._most = None if waiting is None else limit + waiting
         self._lines: dict[Hashable, _Line] = {}
+
+    async def room(self, key: Hashable) -> None:
+        """Wait until one more of this key may wait."""
+        if (line := self._lines.get(key)) is not None:
+            await line.room.wait()
 
     @asynccontextmanager
     async def slot(self, key: Hashable) -> AsyncIterator[None]:
         """Hold a slot of `key`. Raises TimeoutError."""
         if (line := self._lines.get(key)) is None:
             line = self._lines[key] = _Line(asyncio.Semaphore(self._limit))
-        line.users += 1
+        elif line.users == self._most:
+            raise TimeoutError
+        line.enter(self._most)
         try:
             async with asyncio.timeout(self._patience if line.slots.locked() else None):
                 await line.slots.acquire()
@@ -29,7 +37,7 @@ class KeyedLimiter:
             finally:
                 line.slots.release()
         finally:
-            line.users -= 1
+            line.leave()
             if not line.users:
                 del self._lines[key]
 
@@ -38,3 +46,15 @@ class KeyedLimiter:
 class _Line:
     slots: asyncio.Semaphore
     users: int = 0
+    room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def enter(self, most: int | None) -> None:
+        self.users += 1
+        if self.users == most:
+            self.room.clear()
+        else:
+            self.room.set()
+
+    def leave(self) -> None:
+        self.users -= 1
+        self.room.set()

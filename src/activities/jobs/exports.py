@@ -2,8 +2,10 @@
 
 import asyncio
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import to_json
 from typing_extensions import override
@@ -11,9 +13,10 @@ from typing_extensions import override
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
 from activities.open_transactions import keep_open
+from activities.sources.processes import run_in_process
 from models.core.base import Id, JsonObject
 from models.data.record_exports.commands import record_export
-from models.data.record_exports.queries import read_rows
+from models.data.record_exports.queries import Rows, read_rows
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
 from models.messages.jobs.rows import JobRow
@@ -39,6 +42,7 @@ class Exports(Chunks):
     def __init__(self, store: ObjectStore, part: int = PART) -> None:
         self._store = store
         self._part = part
+        self._page = asyncio.Lock()
 
     @override
     async def advance(self, work: UnitOfWork, job: JobRow) -> JsonObject | None:
@@ -69,7 +73,7 @@ class Exports(Chunks):
         async def lines() -> AsyncIterator[bytes]:
             until = progress["count"] + self._part
             while not after["whole"] and after["count"] < until:
-                found = await read_rows(work, job, after["position"])
+                found = await self._read(work, job, after["position"])
                 after["count"] += len(found.rows)
                 after["position"] = found.position
                 after["whole"] = found.position is None
@@ -79,15 +83,21 @@ class Exports(Chunks):
         _check_size(job, after["count"])
         return {**after, "parts": progress["parts"] + 1}
 
+    async def _read(self, work: UnitOfWork, job: JobRow, position: list[Any] | None) -> Rows:
+        """The next page. All exports of a worker leave half of its time to other work."""
+        async with self._page:
+            started = time.monotonic()
+            page = await read_rows(work, job, position)
+            await asyncio.sleep(time.monotonic() - started)
+            return page
+
     async def _write(self, work: UnitOfWork, job: JobRow, parts: int) -> Id:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
             await keep_open(work, self._fetch(job, parts, source))
             file_format = ExportFormat(job.input["format"])
-            writing = asyncio.to_thread(
-                write_spreadsheet, file_format, job.input["labels"], source, target
-            )
-            await keep_open(work, writing)
+            writing = write_spreadsheet, file_format, job.input["labels"], source, target
+            await keep_open(work, run_in_process(*writing))
             size, digest = await asyncio.to_thread(size_and_digest, target)
             await keep_open(work, self._store.put_file(_file_key(job), target))
             return await record_export(work, job, _file_key(job), size, digest)

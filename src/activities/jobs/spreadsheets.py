@@ -1,6 +1,6 @@
 """Writing rows as CSV or XLSX: row by row, so that memory does not grow with their number.
 
-Everything here blocks; it is for threads.
+Everything here computes for long; it is for a process of its own.
 """
 
 import csv
@@ -40,7 +40,7 @@ def _write_csv(rows: Iterable[Sequence[Cell]], target: Path) -> None:
 
 
 def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> None:
-    # Few workers write one, and importing it takes a tenth of the start of each.
+    # Importing it takes a tenth of the start of a worker, whose fork server loads this module.
     from openpyxl import Workbook  # noqa: PLC0415
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 

@@ -53,6 +53,7 @@ AHEAD = 10
 """Runs that several workspaces together have claimed, of which each starts one after the other."""
 DELETION_SECONDS = 0.05
 """A delivered row stays for this time, and is deleted together with later ones."""
+_OF_ONE_STEP = frozenset({Family.DELIVERY, Family.TIMER_DUE})
 LONGEST_BACKOFF = timedelta(seconds=5)
 LIMITS = Limits(BATCH, STARTING, AHEAD, RUNNING)
 
@@ -105,14 +106,20 @@ class Relay(Loop):
         room = self._limits.rows - len(self._under_way)
         claimed = await self._claim(room)
         for row in claimed:
-            if row.intent == Intent.START and row.family == Family.AUTOMATION_RUN:
-                self._starts.started(row.subject_id, row.workspace_id)
+            if row.intent == Intent.START:
+                self._note_start(row)
             task = asyncio.create_task(self._deliver(row))
             self._under_way.add(task)
             task.add_done_callback(self._done)
         self._crowded = len(self._under_way) >= self._limits.rows
         if len(claimed) < room or self._crowded:
             await self._wait()
+
+    def _note_start(self, row: Outbox) -> None:
+        if row.family == Family.AUTOMATION_RUN:
+            self._starts.started(row.subject_id, row.workspace_id)
+        elif row.family not in _OF_ONE_STEP:
+            self._starts.started_other(row.workspace_id)
 
     async def _wait(self) -> None:
         """Wait until there may be something to deliver, or to delete beside a slow delivery."""
@@ -160,7 +167,9 @@ class Relay(Loop):
 
     async def _deliver(self, row: Outbox) -> None:
         try:
-            await self._starts.turn(row.subject_id)
+            if not await self._starts.turn(row.subject_id):
+                await self._put_back(row)
+                return
             await self._deliveries[Intent(row.intent)](row)
         except RPCError as error:
             log.warning("Temporal did not take an intent", id=row.id, code=error.status.name)

@@ -50,6 +50,10 @@ TOO_MUCH_MEMORY = (
 )
 UNREADABLE = "The file breaks what reads it. Save it again, or in another format."
 
+_QUICK = 256 * 1024
+"""Bytes of a file that is read before it would be noticed."""
+_NICENESS = 10
+"""Of reading any other: whoever waits for an answer goes before whoever imports."""
 _MEMORY = 128 * 1024 * 1024
 _MEMORY_PER_BYTE = 6
 """Bytes of memory that a reader may keep for each unpacked byte."""
@@ -138,8 +142,8 @@ def _limit_memory(unpacked: int) -> None:
     limit = held + _MEMORY + _MEMORY_PER_BYTE * unpacked
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Whoever waits for an answer goes before whoever imports.
-    os.nice(10)
+    if unpacked > _QUICK:
+        os.nice(_NICENESS)
 
 
 def _described(table: Table, options: ReadOptions, request: Describe) -> Iterator[bytes]:

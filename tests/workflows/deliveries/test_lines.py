@@ -9,8 +9,10 @@ import pytest
 from sqlalchemy import func, select, update
 
 from activities.deliveries.starter import DeliveryStarter
+from activities.deliveries.webhook_fan_out import WebhookFanOut
 from models.core.base import Id
 from models.messages.deliveries import circuit, rules, starts
+from models.messages.deliveries.lines import try_now
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.deliveries.starts import expire_deliveries
 from models.messages.deliveries.tables import EXECUTING, delivery, delivery_line
@@ -78,6 +80,11 @@ async def try_later(space: Space, endpoint: Json) -> None:
         this = delivery_line.c.target_id == Id(endpoint["id"])
         later = work.now + timedelta(hours=1)
         await work.execute(update(delivery_line).where(this).values(retry_at=later))
+
+
+async def tell_all(space: Space) -> None:
+    while await WebhookFanOut(space.database).turn():
+        pass
 
 
 def numbers(bodies: Sequence[Json]) -> list[int]:
@@ -226,6 +233,27 @@ async def test_what_waits_for_too_long_ends_with_a_reason(client: Client, space:
         assert await expire_deliveries(work) >= 8
     log = await deliveries(client, space, endpoint)
     assert {(one["status"], one["errorCode"]) for one in log} == {("failed", "expired")}
+
+
+async def test_an_endpoint_that_fails_has_few_deliveries_until_it_takes_one(
+    client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fan_out, "MOST_FAILING", 6)
+    monkeypatch.setattr(fan_out, "MOST_DELIVERIES", 3)
+    receiver = await serve(*[reply(500)] * circuit.MOST_FAILURES, reply(200))
+    endpoint = await create(client, space, receiver.url)
+    await happen(space, circuit.MOST_FAILURES)
+    await tell(space)
+    await in_state(client, space, endpoint, "open")
+    await happen(space, 20)
+    await tell_all(space)
+    assert 6 <= len(await deliveries(client, space, endpoint)) < 6 + fan_out.MOST_DELIVERIES
+    async with space.database.transaction() as work:
+        await try_now(work, space.id, DeliveryChannel.WEBHOOK, Id(endpoint["id"]))
+    await in_state(client, space, endpoint, "closed")
+    await tell_all(space)
+    log = await ended(client, space, endpoint, 20 + circuit.MOST_FAILURES)
+    assert {one["status"] for one in log} == {"delivered"}
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import value_form
 from models.data.fields.rules.text_formats import clock, digits
 from models.data.record_exports.queries import names_of
-from models.data.record_exports.rules import Legend, cell_of, named_ids, row_of
+from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail
 from runtime.database import UnitOfWork
 
@@ -69,7 +69,7 @@ def cells_of(
     record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend, *, whole: bool = False
 ) -> list[Cell]:
     """The values of a record in these fields; long texts are cut unless `whole`."""
-    texts = row_of(record, specs, legend)
+    (texts,) = rows_of([record], specs, legend)
     longest = None if whole else _LONGEST
     return [
         _cell(record, spec, "" if text is None else _written(spec, text)[:longest])

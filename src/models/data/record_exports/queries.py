@@ -14,7 +14,7 @@ from models.core.pagination import PageRequest, native, plain
 from models.data.fields.queries import database_level, load_schema
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.settings_shapes import zone
-from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
+from models.data.record_exports.rules import Cell, Legend, columns, named_ids, rows_of
 from models.data.record_exports.shapes import ExportDetail, ExportFormat, ExportList
 from models.data.records.queries.details import record_details
 from models.data.records.queries.execution import choose_route, in_time, read_page
@@ -30,8 +30,8 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
 
-PAGE = 1_000
-"""Records read at once."""
+PAGE = 500
+"""Records read at once: other work of the worker waits while they become cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ async def read_rows(work: UnitOfWork, job: JobRow, position: Sequence[Any] | Non
     last = [plain(value) for value in query.order.position(rows[-1])] if rows else None
     return Rows(
         specs,
-        [row_of(record, specs, legend) for record in records],
+        rows_of(records, specs, legend),
         last if len(rows) == PAGE else None,
     )
 

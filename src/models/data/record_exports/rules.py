@@ -3,8 +3,9 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,6 +22,8 @@ MAX_SHEET_CELLS = 5_000_000
 """Cells of one sheet; writing as many takes minutes."""
 MAX_CELL = 32_767
 """Characters of one cell of a sheet."""
+
+_MILLIS = "milliseconds"
 
 Cell = str | int | float | bool | None
 
@@ -58,46 +61,64 @@ def named_ids(records: Sequence[RecordDetail], specs: Sequence[FieldSpec]) -> It
         form = value_form(spec)
         if form in {ValueForm.USER, ValueForm.USERS, ValueForm.FILES}:
             for record in records:
-                value = _value(record, spec)
+                value = _values(spec)(record).get(spec.key)
                 yield from _listed(value) if value else ()
 
 
-def row_of(record: RecordDetail, specs: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
-    """The cells of a record."""
-    return [_cell(record, spec, legend) for spec in specs]
+def rows_of(
+    records: Sequence[RecordDetail], specs: Sequence[FieldSpec], legend: Legend
+) -> list[list[Cell]]:
+    """The cells of records."""
+    columns = [_column(spec, legend) for spec in specs]
+    return [[cell(record) for cell in columns] for record in records]
 
 
-def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:
+def _column(spec: FieldSpec, legend: Legend) -> Callable[[RecordDetail], Cell]:
+    """The cell of a record in one column; made once, for exports have many records."""
+    key = spec.key
     if spec.relation:
-        return _joined(each.title for each in record.related.get(spec.key, ()))
-    value = _value(record, spec)
-    return None if value is None else cell_of(value, spec, legend)
+        return lambda record: _joined(each.title for each in record.related.get(key, ()))
+    values, written = _values(spec), _writing(spec, legend)
+
+    def cell(record: RecordDetail) -> Cell:
+        value = values(record).get(key)
+        return None if value is None else written(value)
+
+    return cell
 
 
-def _value(record: RecordDetail, spec: FieldSpec) -> FieldValue:
+def _values(spec: FieldSpec) -> Callable[[RecordDetail], Mapping[str, FieldValue]]:
+    """The part of a record that has the values of a field."""
     if spec.computed:
-        return record.computed.get(spec.key)
-    return (record.system if spec.system else record.data).get(spec.key)
+        return attrgetter("computed")
+    return attrgetter("system" if spec.system else "data")
 
 
 def cell_of(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
     """A value of a field that is no relation as a cell."""
+    return _writing(spec, legend)(value)
+
+
+def _writing(spec: FieldSpec, legend: Legend) -> Callable[[Any], Cell]:
     match value_form(spec):
         case ValueForm.MOMENT:
-            return moment(value).astimezone(legend.zone).isoformat(timespec="milliseconds")
+            return lambda value: moment(value).astimezone(legend.zone).isoformat(timespec=_MILLIS)
         case ValueForm.OPTION | ValueForm.OPTIONS:
-            names = {option.key: option.name for option in spec.options}
-            return _joined(names.get(key, key) for key in _listed(value))
+            return _naming({option.key: option.name for option in spec.options})
         case ValueForm.USER | ValueForm.USERS | ValueForm.FILES:
-            return _joined(legend.names.get(one, one) for one in _listed(value))
+            return _naming(legend.names)
         case ValueForm.VALUES:
-            return _joined(str(_plain(one)) for one in _listed(value))
+            return lambda value: _joined(str(_plain(one)) for one in _listed(value))
         case ValueForm.NUMBER if spec.kind is FieldKind.TIMER:
-            return _plain(value.get("totalMs"))
+            return lambda value: _plain(value.get("totalMs"))
         case ValueForm.OPAQUE if spec.kind is FieldKind.LOCATION:
-            return f"{value['lat']}, {value['lng']}"
+            return lambda value: f"{value['lat']}, {value['lng']}"
         case _:
-            return _plain(value)
+            return _plain
+
+
+def _naming(names: Mapping[str, str]) -> Callable[[Any], Cell]:
+    return lambda value: _joined(names.get(one, one) for one in _listed(value))
 
 
 def _listed(value: FieldValue) -> list[Any]:

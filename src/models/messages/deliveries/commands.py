@@ -3,7 +3,9 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
+from pydantic_core import to_json
+from sqlalchemy import Text, bindparam, column, func, literal, select
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
@@ -22,6 +24,7 @@ from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.families import Family
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,28 +43,60 @@ class NewDelivery:
         return derived_id("delivery", self.channel, self.subject_id, self.target_id, self.key)
 
 
+_GIVEN = (
+    "id",
+    "workspace_id",
+    "channel",
+    "subject_id",
+    "target_id",
+    "input",
+    "expires_at",
+    "created_at",
+)
+_FIRST = {
+    "status": DeliveryStatus.PENDING.value,
+    "attempts": 0,
+    "executing": False,
+    "executions": 0,
+}
+_NEW = (
+    func.jsonb_to_recordset(bindparam("rows", type_=Text).cast(JSONB))
+    .table_valued(*(column(name, delivery.c[name].type) for name in _GIVEN))
+    .render_derived(name="new", with_types=True)
+)
+_ACCEPT = PreparedStatement(
+    upsert(delivery)
+    .from_select(
+        [*_GIVEN, *_FIRST],
+        select(*_NEW.c, *(literal(value, delivery.c[name].type) for name, value in _FIRST.items())),
+    )
+    .on_conflict_do_nothing(index_elements=["id"])
+)
+"""One statement for all: built row by row, they would stop the loop of a worker."""
+
+
 async def accept_deliveries(work: UnitOfWork, deliveries: Sequence[NewDelivery]) -> None:
     """Record deliveries, in this order; deliveries that were accepted before stay as they are."""
     if not deliveries:
         return
+    expires_at = {
+        channel: work.now_after(kept_for(channel))
+        for channel in {one.channel for one in deliveries}
+    }
     rows = [
         {
             "id": new_delivery.id,
             "workspace_id": new_delivery.workspace_id,
-            "channel": new_delivery.channel.value,
+            "channel": new_delivery.channel,
             "subject_id": new_delivery.subject_id,
             "target_id": new_delivery.target_id,
             "input": new_delivery.input,
-            "status": DeliveryStatus.PENDING.value,
-            "attempts": 0,
-            "executing": False,
-            "executions": 0,
-            "expires_at": work.now_after(kept_for(new_delivery.channel)),
+            "expires_at": expires_at[new_delivery.channel],
             "created_at": work.next_moment(),
         }
         for new_delivery in deliveries
     ]
-    await work.execute(upsert(delivery).on_conflict_do_nothing(index_elements=["id"]), rows)
+    await _ACCEPT.execute(work, {"rows": to_json(rows).decode()})
     work.notify_workers = True
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select
+from sqlalchemy import ColumnElement, Select, case, exists, func, select
 
 from models.core.base import Id
 from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
-from models.messages.deliveries.tables import delivery
+from models.messages.deliveries.tables import delivery, delivery_line
 
 DELIVERY = delivery.c
 """The columns of deliveries in `deliveries_by`."""
@@ -21,13 +21,34 @@ def deliveries_by(
     )
 
 
-def open_deliveries_to(target_id: ColumnElement[Any], most: int) -> ScalarSelect[int]:
-    """The number of open deliveries to the target that a column names, counted up to `most`."""
+def has_room(
+    workspace_id: ColumnElement[Any],
+    channel: DeliveryChannel,
+    target_id: ColumnElement[Any],
+    *,
+    most: int,
+    most_failing: int,
+) -> ColumnElement[bool]:
+    """True while fewer deliveries than `most` are open to the target that columns name.
+
+    While its circuit is not closed, `most_failing` counts instead.
+    """
+    failing = (
+        exists(delivery_line.c.target_id)
+        .where(
+            delivery_line.c.workspace_id == workspace_id,
+            delivery_line.c.channel == channel,
+            delivery_line.c.target_id == target_id,
+            delivery_line.c.retry_at.is_not(None),
+        )
+        .correlate_except(delivery_line)
+    )
+    bound = case((failing, most_failing), else_=most)
     open_ids = (
         select(delivery.c.id)
         .where(delivery.c.target_id == target_id, delivery.c.status.in_(OPEN_DELIVERY))
-        .limit(most)
+        .limit(bound)
         .correlate_except(delivery)
         .subquery()
     )
-    return select(func.count()).select_from(open_ids).scalar_subquery()
+    return select(func.count()).select_from(open_ids).scalar_subquery() < bound

@@ -52,7 +52,6 @@ WORKSPACE_ROOM = 32
 MOST_EXPIRED = 500
 """Deliveries that one call ends because their time is over."""
 MOST_WORKSPACES = 1_000
-STARTS_DUE = exists(select(delivery.c.id).where(WAITING))
 
 _one, _line = delivery.c, delivery_line.c
 _NOW: ColumnElement[Any] = bindparam("now", type_=DateTime(timezone=True))
@@ -77,6 +76,16 @@ def _of(line: CTE, table: FromClause) -> ColumnElement[bool]:
         table.c.channel == line.c.channel,
         table.c.target_id == line.c.target_id,
     )
+
+
+def _starts_due() -> ColumnElement[bool]:
+    """True while deliveries wait in a line whose circuit may be tried."""
+    line = _lines(true())
+    paused = exists(_line.target_id).where(_of(line, delivery_line), _line.retry_at > func.now())
+    return exists(select(literal(1)).select_from(line).where(~paused.correlate(line)))
+
+
+STARTS_DUE = _starts_due()
 
 
 def _next_of_lines(own: ColumnElement[bool]) -> Select[Any]:

@@ -7,13 +7,13 @@ endpoint, whatever dies.
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from sqlalchemy import Uuid, bindparam, exists, func, select, update
 
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, end_unsent
-from models.messages.deliveries.queries import open_deliveries_to
+from models.messages.deliveries.queries import has_room
 from models.messages.deliveries.rules import EXPIRED, DeliveryChannel
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.queries import events_between, has_grown, head
@@ -25,13 +25,17 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.timestamps import wire_timestamp
 from runtime.work import Work
 
-MOST_EVENTS = 500
-"""Events of one workspace in one turn."""
+MOST_DELIVERIES = 500
+"""Deliveries of one workspace in one turn: other work of the worker waits while it makes them."""
+MOST_EXPIRED = 500
+"""Events that one call ends because the log is about to forget them."""
 MOST_WORKSPACES = 1_000
 """Workspaces that are looked at in one turn."""
 MOST_OPEN = 1_000
 """Deliveries on their way to one endpoint. It gets no more until some have ended, so that an
 endpoint that does not answer piles up places in the log, and not executions."""
+MOST_FAILING = 50
+"""The same while the circuit of the endpoint is not closed. The rest is made when it takes one."""
 FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
@@ -67,7 +71,13 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
             _endpoint.workspace_id == workspace_id,
             _endpoint.enabled,
             _endpoint.log_position < until,
-            open_deliveries_to(_endpoint.id, MOST_OPEN) < MOST_OPEN,
+            has_room(
+                _endpoint.workspace_id,
+                DeliveryChannel.WEBHOOK,
+                _endpoint.id,
+                most=MOST_OPEN,
+                most_failing=MOST_FAILING,
+            ),
         )
         .order_by(_endpoint.id)
         .with_for_update(skip_locked=True)
@@ -82,17 +92,12 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
         until,
         types=list(EventType),
         user_ids=[],
-        most=MOST_EVENTS,
+        most=max(1, MOST_DELIVERIES // len(endpoints)),
     )
     if not events:
         return 0
-    deliveries = [
-        _delivery(endpoint, event)
-        for event in events
-        for endpoint in endpoints
-        if _wants(endpoint, event)
-    ]
-    await accept_deliveries(work, deliveries)
+    deliveries = (_deliveries(event, endpoints) for event in events)
+    await accept_deliveries(work, [*chain.from_iterable(deliveries)])
     await work.execute(
         update(webhook_endpoint)
         .where(_endpoint.id.in_([one.id for one in endpoints]))
@@ -101,7 +106,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     return len(events)
 
 
-async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EVENTS) -> int:
+async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EXPIRED) -> int:
     """End what the log is about to forget and an endpoint was not told of; how many events.
 
     Each becomes a delivery that failed, so that its loss is seen. To be called until it gives 0.
@@ -117,7 +122,7 @@ async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EV
     events = list(takewhile(lambda event: event.at < before, following))
     if not events:
         return 0
-    deliveries = [_delivery(endpoint, event) for event in events if _wants(endpoint, event)]
+    deliveries = [*chain.from_iterable(_deliveries(event, [endpoint]) for event in events)]
     await accept_deliveries(work, deliveries)
     await end_unsent(work, [one.id for one in deliveries], EXPIRED)
     this = update(webhook_endpoint).where(_endpoint.id == endpoint.id)
@@ -145,11 +150,20 @@ def _wants(endpoint: WebhookEndpoint, event: EventRow) -> bool:
     return chosen and event.seq > endpoint.log_position
 
 
-def _delivery(endpoint: WebhookEndpoint, event: EventRow) -> NewDelivery:
-    return NewDelivery(
-        workspace_id=event.workspace_id,
-        channel=DeliveryChannel.WEBHOOK,
-        subject_id=derived_id("workspace-event", event.workspace_id, event.seq),
-        target_id=endpoint.id,
-        input=payload_of(event),
-    )
+def _deliveries(event: EventRow, endpoints: Sequence[WebhookEndpoint]) -> list[NewDelivery]:
+    """The deliveries of an event to those of the endpoints that want it."""
+    wanting = [endpoint for endpoint in endpoints if _wants(endpoint, event)]
+    if not wanting:
+        return []
+    payload = payload_of(event)
+    event_id = derived_id("workspace-event", event.workspace_id, event.seq)
+    return [
+        NewDelivery(
+            workspace_id=event.workspace_id,
+            channel=DeliveryChannel.WEBHOOK,
+            subject_id=event_id,
+            target_id=endpoint.id,
+            input=payload,
+        )
+        for endpoint in wanting
+    ]
