@@ -3,6 +3,7 @@
 Messages name the host and nothing else of the request: paths, queries and headers carry secrets.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from runtime.errors import UpstreamError
@@ -81,12 +82,16 @@ class InvalidResponseError(OutboundError):
 
 
 class ResponseTooLargeError(OutboundError):
-    """The answer's headers or its decoded body pass the cap."""
+    """The answer's headers or its decoded body pass the cap.
+
+    `head` is the status and the headers of an answer whose body does.
+    """
 
     code = "too_large"
 
     def __init__(self, host: str, part: str, limit: int) -> None:
         super().__init__(f"The {part} of the answer of {host} is larger than {limit} bytes.")
+        self.head: tuple[int, Mapping[str, str]] | None = None
 
 
 class TooManyRedirectsError(OutboundError):
