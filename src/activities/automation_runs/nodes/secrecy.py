@@ -136,6 +136,7 @@ def discreet(error: Exception, redaction: Redaction) -> Exception:
         redaction.text(message),
         retryable=failure.retryable,
         retry_after=failure.retry_after,
+        output=failure.output and redaction.value(failure.output),
     )
 
 
