@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 _LONGEST = 1_000
 _BEGINNING = 1_024
@@ -152,6 +153,18 @@ def parameters_of(header: str) -> tuple[str, Mapping[str, str]]:
     for name, quoted, bare in _PARAMETER.findall(semicolon + rest):
         found.setdefault(name.lower(), _ESCAPED.sub(r"\1", quoted) if quoted else bare.strip())
     return first.strip().lower(), found
+
+
+def extended_parameter(parameters: Mapping[str, str], name: str) -> str | None:
+    """A parameter as it is extended to signs beyond ASCII (RFC 8187); None where it is not."""
+    charset, _, rest = parameters.get(f"{name}*", "").partition("'")
+    known = known_charset(charset)
+    if known is None:
+        return None
+    try:
+        return unquote(rest.partition("'")[2], known, "strict")
+    except UnicodeError:
+        return None
 
 
 def known_charset(name: str) -> str | None:

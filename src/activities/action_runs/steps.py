@@ -264,6 +264,7 @@ def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: Unit
         key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,
+        actor=header.actor,
     )
 
 

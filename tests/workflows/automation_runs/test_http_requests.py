@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from activities.automation_runs import outside_nodes
+from models.content.files.queries import list_files
+from models.core.pagination import PageRequest
+from tests.support.actions import act, make, step
 from tests.support.endpoint import Serve, after, never, reply
-from tests.support.engine import Engine, by_node, graph, node
+from tests.support.engine import KEYS, Engine, by_node, graph, node
 from tests.support.patience import promised
 from tests.support.run_rows import attempts, error_codes
 
@@ -159,6 +162,73 @@ async def test_what_a_failed_call_keeps_holds_no_secret(engine: Engine, serve: S
     failed = by_node(run)["call"]
     assert (failed.status, failed.output and failed.output["status"]) == ("failed", 500)
     assert "t0psecret" not in run.model_dump_json(by_alias=True)
+
+
+async def test_what_a_failed_step_keeps_is_that_of_its_action(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(409, {"reason": "taken"}))
+    run = await act(engine, "http_request", url=endpoint.url)
+    assert (run.status, run.result and run.result["status"]) == ("failed", 409)
+    steps = [step("call", "http_request", url=endpoint.url)]
+    action_id = await make(engine, "sequence", steps=steps)
+    asked = await engine.run(
+        graph(
+            {"id": "act", "kind": "action", "actionId": str(action_id)},
+            node("told", "transform", output={"is": {"type": "node", "value": "act.body.reason"}}),
+            edges=[("act", "told", "failure")],
+        )
+    )
+    assert by_node(asked)["told"].output == {"is": "taken"}
+
+
+async def test_a_failed_webhook_keeps_what_was_answered(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(410, "gone", type_="text/plain"))
+    run = await engine.run(graph(node("hook", "send_webhook", url=endpoint.url, type="x")))
+    output = by_node(run)["hook"].output
+    assert output["webhookId"].startswith("msg_")
+    assert (output["status"], output["body"], output["bodyEncoding"]) == (410, "gone", "text")
+
+
+SAVED = graph(
+    node(
+        "call",
+        "http_request",
+        url={"type": "trigger", "value": "url"},
+        saveAs={"parentItemId": None},
+        retry={"maxAttempts": 2, "initialDelaySeconds": 0},
+    )
+)
+
+
+async def test_an_answer_is_saved_as_a_file(engine: Engine, serve: Serve) -> None:
+    content = b"%PDF-1.7\x00\xff" * MEBIBYTE
+    name = "attachment; filename=no.pdf; filename*=UTF-8''%e2%82%ac%20a.pdf"
+    good = reply(200, content, type_="application/pdf", content_disposition=name)
+    endpoint = await serve(reply(503, {"why": "busy"}), good)
+    run = await engine.run(SAVED, {"url": f"{endpoint.url}x.pdf"})
+    assert run.status == "succeeded", run.error
+    output = by_node(run)["call"].output
+    assert (output["status"], output["body"], output["bodyEncoding"]) == (200, None, None)
+    file = output["file"]
+    assert file == {
+        "fileId": file["fileId"],
+        "name": "€ a.pdf",
+        "mimeType": "application/pdf",
+        "byteSize": len(content),
+    }
+    async with engine.database.transaction() as work:
+        page = PageRequest(limit=10, after=None, keys=KEYS, context=b"files")
+        found = await list_files(work, engine.actor, page)
+    (stored,) = found.files
+    assert str(stored.file_id) == file["fileId"]
+
+
+async def test_no_file_is_made_of_an_answer_that_fails(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(404, {"why": "gone"}))
+    run = await engine.run(SAVED, {"url": endpoint.url})
+    failed = by_node(run)["call"]
+    assert (failed.status, failed.output["status"]) == ("failed", 404)
+    assert failed.output["body"] == {"why": "gone"}
+    assert "file" not in failed.output
 
 
 async def test_texts_beyond_ascii_are_counted_in_bytes_not_escapes(

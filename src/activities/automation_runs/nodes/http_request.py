@@ -1,12 +1,20 @@
 """The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from pydantic import JsonValue
 
-from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.invocation import NodeResult, Outgoing
+from activities.automation_runs.nodes.saved_answers import (
+    MAX_SAVED_BYTES,
+    SavedAnswers,
+    scratch,
+)
 from models.automation.automation_runs.errors import NodeError
-from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig
+from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig, SaveAs
 from models.core.base import JsonObject
 from models.core.expressions.rules.json_values import MAX_DEPTH
 from runtime.content_types import ContentType, as_text_or_base64
@@ -29,28 +37,18 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 async def http_request(
-    outbound: OutboundClient, parameters: JsonObject, idempotency_key: str
+    outbound: OutboundClient, saved: SavedAnswers, outgoing: Outgoing
 ) -> NodeResult:
-    """`{status, headers, body, bodyEncoding}` of an expected answer.
+    """`{status, headers, body, bodyEncoding}` of an expected answer; `file` in place of a body.
 
     Raises NodeError for any other status (4xx but 408/409/425/429 is final) and for a body that
     cannot be read, with what came of the answer, and OutboundError when there is no answer.
     """
-    config = HttpRequestConfig.model_validate(parameters)
-    headers = {**config.headers, **_auth_headers(config.auth)}
-    if config.method not in _SAFE_METHODS:
-        headers.setdefault("Idempotency-Key", idempotency_key)
-    request = OutboundRequest(
-        method=config.method,
-        url=config.url,
-        headers=headers,
-        query=config.query,
-        body=config.body,
-        timeout_seconds=config.timeout_seconds or 30,
-        max_bytes=MAX_RESPONSE_BYTES,
-    )
+    config = HttpRequestConfig.model_validate(outgoing.parameters)
     try:
-        response = await outbound.send(request)
+        if config.save_as is not None:
+            return await _saved(outbound, saved, outgoing, config, config.save_as)
+        response = await outbound.send(_request(config, outgoing.key, MAX_RESPONSE_BYTES))
     except ResponseTooLargeError as error:
         output = None if error.head is None else _output(*error.head)
         raise NodeError(error.code, error.message, output=output) from None
@@ -64,6 +62,45 @@ async def http_request(
     except NodeError as error:
         error.output = came(response)
         raise
+
+
+def _request(config: HttpRequestConfig, key: str, max_bytes: int) -> OutboundRequest:
+    headers = {**config.headers, **_auth_headers(config.auth)}
+    if config.method not in _SAFE_METHODS:
+        headers.setdefault("Idempotency-Key", key)
+    return OutboundRequest(
+        method=config.method,
+        url=config.url,
+        headers=headers,
+        query=config.query,
+        body=config.body,
+        timeout_seconds=config.timeout_seconds or 30,
+        max_bytes=max_bytes,
+    )
+
+
+async def _saved(
+    outbound: OutboundClient,
+    saved: SavedAnswers,
+    outgoing: Outgoing,
+    config: HttpRequestConfig,
+    wanted: SaveAs,
+) -> NodeResult:
+    await saved.check(outgoing, wanted)
+    with scratch() as directory:
+        path = Path(directory, "body")
+        request = _request(config, outgoing.key, MAX_SAVED_BYTES)
+        response = await saved.send(outbound, request, path)
+        if not config.expects(response.status):
+            begin = await asyncio.to_thread(_beginning, path)
+            raise unexpected(replace(response, body=begin))
+        file = await saved.save(outgoing, wanted, response, path)
+    return NodeResult({**_output(response.status, response.headers), "file": file})
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_RESPONSE_BYTES)
 
 
 def came(response: OutboundResponse) -> JsonObject:

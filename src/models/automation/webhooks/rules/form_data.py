@@ -5,14 +5,13 @@ import binascii
 import quopri
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import unquote
 
 from pydantic import JsonValue
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
 from models.core.base import JsonObject
-from runtime.content_types import ContentType, known_charset, parameters_of
+from runtime.content_types import ContentType, extended_parameter, known_charset, parameters_of
 from runtime.errors import ValidationError
 
 TYPE = "multipart/form-data"
@@ -123,24 +122,13 @@ def _naming(part: _Part) -> tuple[str, str | None]:
 
 
 def _name(given: Mapping[str, str], key: str) -> str | None:
-    """A name as it is extended to other charsets (RFC 8187), else as browsers write it."""
-    charset, _, rest = given.get(f"{key}*", "").partition("'")
-    known = known_charset(charset)
-    if known is not None:
-        try:
-            return _checked(unquote(rest.partition("'")[2], known, "strict"))
-        except UnicodeError:
-            pass
-    plain = given.get(key)
-    if plain is None:
-        return None
-    for code, sign in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
-        plain = plain.replace(code, sign)
-    return _checked(plain)
-
-
-def _checked(name: str) -> str:
-    if "\x00" in name:
+    """A name as it is extended to other charsets, else as browsers write it."""
+    name = extended_parameter(given, key)
+    if name is None:
+        name = given.get(key)
+        for code, sign in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
+            name = name and name.replace(code, sign)
+    if name is not None and "\x00" in name:
         raise _broken("A name of the form has a NUL.")
     return name
 

@@ -51,6 +51,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
             "headers": _key(_OBJECT, "Its headers, with names in lower case."),
             "body": _key({}, "Its JSON, else its text, else its bytes in Base64."),
             "bodyEncoding": _key(_TEXT, "`json`, `text` or `base64`; null without a body."),
+            "file": _key(_OBJECT, "With `saveAs`: `{fileId, name, mimeType, byteSize}`."),
         }
     ),
     NodeKind.QUERY_RECORDS: Output(
