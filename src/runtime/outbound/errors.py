@@ -4,7 +4,6 @@ Messages name the host and nothing else of the request: paths, queries and heade
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from runtime.errors import UpstreamError
 
@@ -12,7 +11,7 @@ from runtime.errors import UpstreamError
 class OutboundError(UpstreamError):
     """A call that left the platform, or was not allowed to."""
 
-    retryable: ClassVar[bool] = False
+    retryable = False
 
 
 class InvalidUrlError(OutboundError):

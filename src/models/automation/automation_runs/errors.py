@@ -21,6 +21,8 @@ class NodeWrittenError(PlatformError):
     It is expected where two workers hold the same run, one of them without knowing of the other.
     """
 
+    retryable = True
+
     tag = "ApiConflict"
     code = "node_written"
     status = 409
