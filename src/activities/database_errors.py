@@ -38,7 +38,7 @@ _RACES = frozenset({"23503", "23505", "23P01"})
 _REFUSALS = (DBAPIError, psycopg.Error, UnicodeEncodeError)
 """Errors of the database and its driver, which has no bytes for half of a surrogate pair."""
 
-UNEXPECTED_ATTEMPTS = 5
+UNEXPECTED_ATTEMPTS = 3
 """The times that work is done which ends in an error that its code does not expect."""
 _AROUND = (*DATABASE_AWAY, OSError, TemporalError)
 """Errors of what is around the process; a time-out of it is one."""

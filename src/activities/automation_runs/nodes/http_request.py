@@ -17,7 +17,7 @@ from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig, SaveAs
 from models.core.base import JsonObject
 from models.core.expressions.rules.json_values import MAX_DEPTH
-from runtime.content_types import ContentType, as_text_or_base64
+from runtime.content_types import as_text_or_base64
 from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import InvalidBodyError, ResponseTooLargeError
@@ -109,7 +109,8 @@ def came(response: OutboundResponse) -> JsonObject:
         body, encoding = response.content()
         body = storable(body)
     except (InvalidBodyError, NodeError):
-        body, encoding = as_text_or_base64(ContentType("text/plain"), response.body)
+        raw = replace(response.content_type, media_type="text/plain")
+        body, encoding = as_text_or_base64(raw, response.body)
     return _output(response.status, response.headers, body, encoding)
 
 
