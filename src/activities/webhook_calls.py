@@ -13,7 +13,7 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 SECONDS = 15
 """The time a receiver has to answer (decisions C16)."""
 MAX_ANSWER_BYTES = 64 * 1024
-"""What is more of an answer is not read: it is kept where the call fails, if at all."""
+"""The rest of a longer answer is not read: an answer is kept where the call fails, if at all."""
 
 
 @dataclass(frozen=True, slots=True)

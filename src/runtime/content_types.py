@@ -147,7 +147,7 @@ def as_text_or_base64(content_type: ContentType, body: bytes) -> tuple[str, str]
 
 
 def parameters_of(header: str) -> tuple[str, Mapping[str, str]]:
-    """What a header names in lower case, and the first of each parameter by its name."""
+    """The value that a header begins with, in lower case, and its parameters by their names."""
     first, semicolon, rest = header.partition(";")
     found: dict[str, str] = {}
     for name, quoted, bare in _PARAMETER.findall(semicolon + rest):

@@ -26,7 +26,7 @@ class PlatformError(Exception):
     advice: ClassVar[str] = ""
     """The client's remedy, for the documentation."""
     retryable: bool = False
-    """Whether the same work, done again, may end otherwise. Every error of ours says so."""
+    """True when the same work, done again, may end otherwise. Every error of ours says so."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -27,7 +27,7 @@ READ_SECONDS = 30.0
 READ_AT_ONCE = 4
 """Previews that one worker reads at once, each in a process of its own."""
 READ_OF_ONE = 2
-"""Of them, those of one workspace: others find a place at once."""
+"""Previews of one workspace among them: others find a place at once."""
 _PATIENCE_SECONDS = 240.0
 
 

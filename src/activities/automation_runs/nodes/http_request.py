@@ -37,7 +37,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 async def http_request(
-    outbound: OutboundClient, saved: SavedAnswers, outgoing: Outgoing
+    outbound: OutboundClient, files: SavedAnswers, outgoing: Outgoing
 ) -> NodeResult:
     """`{status, headers, body, bodyEncoding}` of an expected answer; `file` in place of a body.
 
@@ -47,7 +47,7 @@ async def http_request(
     config = HttpRequestConfig.model_validate(outgoing.parameters)
     try:
         if config.save_as is not None:
-            return await _saved(outbound, saved, outgoing, config, config.save_as)
+            return await _saved(outbound, files, outgoing, config, config.save_as)
         response = await outbound.send(_request(config, outgoing.key, MAX_RESPONSE_BYTES))
     except ResponseTooLargeError as error:
         output = None if error.head is None else _output(*error.head)
@@ -81,20 +81,20 @@ def _request(config: HttpRequestConfig, key: str, max_bytes: int) -> OutboundReq
 
 async def _saved(
     outbound: OutboundClient,
-    saved: SavedAnswers,
+    files: SavedAnswers,
     outgoing: Outgoing,
     config: HttpRequestConfig,
-    wanted: SaveAs,
+    place: SaveAs,
 ) -> NodeResult:
-    await saved.check(outgoing, wanted)
+    await files.check(outgoing, place)
     with scratch() as directory:
         path = Path(directory, "body")
         request = _request(config, outgoing.key, MAX_SAVED_BYTES)
-        response = await saved.send(outbound, request, path)
+        response = await files.send(outbound, request, path)
         if not config.expects(response.status):
             begin = await asyncio.to_thread(_beginning, path)
             raise unexpected(replace(response, body=begin))
-        file = await saved.save(outgoing, wanted, response, path)
+        file = await files.save(outgoing, place, response, path)
     return NodeResult({**_output(response.status, response.headers), "file": file})
 
 

@@ -28,7 +28,7 @@ from runtime.outbound.messages import MEBIBYTE, OutboundRequest, OutboundRespons
 from runtime.redaction import Redaction
 
 MAX_SAVED_BYTES = 100 * MEBIBYTE
-"""Bytes of an answer that is saved: those of an upload."""
+"""Bytes of an answer that is saved; an upload may have as many."""
 _CHUNK = 1024 * 1024
 
 
@@ -50,7 +50,7 @@ class SavedAnswers:
 
             return await outbound.send(request, keep)
 
-    async def check(self, outgoing: Outgoing, wanted: SaveAs) -> None:
+    async def check(self, outgoing: Outgoing, place: SaveAs) -> None:
         """Refuse, before anything is sent, what may not be saved there.
 
         Raises DeniedError, NotFoundError and ValidationError.
@@ -58,10 +58,10 @@ class SavedAnswers:
         if Scope.FILES_WRITE not in outgoing.actor.scopes:
             raise DeniedError("Saving an answer needs the scope files:write.")
         async with self._database.transaction() as work:
-            await check_parent(work, outgoing.actor, wanted.parent_item_id)
+            await check_parent(work, outgoing.actor, place.parent_item_id)
 
     async def save(
-        self, outgoing: Outgoing, wanted: SaveAs, answer: OutboundResponse, path: Path
+        self, outgoing: Outgoing, place: SaveAs, answer: OutboundResponse, path: Path
     ) -> JsonObject:
         """`{fileId, name, mimeType, byteSize}` of the file, which an earlier attempt may have made.
 
@@ -76,7 +76,7 @@ class SavedAnswers:
         size, digest = await asyncio.to_thread(size_and_digest, path)
         key = new_object_key(outgoing.workspace_id)
         content = Content(
-            name=file_name(wanted.name or _named(answer)),
+            name=file_name(place.name or _named(answer)),
             mime_type=media_type(answer.headers.get("content-type")),
             byte_size=size,
             sha256=digest,
@@ -84,7 +84,7 @@ class SavedAnswers:
         )
         await self._store.put_file(key, path)
         try:
-            is_new = await self._recorded(outgoing, wanted, content)
+            is_new = await self._recorded(outgoing, place, content)
         except PlatformError:
             await self._store.delete(key)
             raise
@@ -95,7 +95,7 @@ class SavedAnswers:
             earlier = await find_file(work, outgoing.workspace_id, _file_id(outgoing))
         return _described(outgoing, earlier or content)
 
-    async def _recorded(self, outgoing: Outgoing, wanted: SaveAs, content: Content) -> bool:
+    async def _recorded(self, outgoing: Outgoing, place: SaveAs, content: Content) -> bool:
         async with self._database.transaction() as work:
             return await save_file(
                 work,
@@ -103,8 +103,8 @@ class SavedAnswers:
                 content,
                 file_id=_file_id(outgoing),
                 user_id=await _maker(work, outgoing),
-                parent_item_id=wanted.parent_item_id,
-                placed="parent_item_id" in wanted.model_fields_set,
+                parent_item_id=place.parent_item_id,
+                placed="parent_item_id" in place.model_fields_set,
             )
 
 

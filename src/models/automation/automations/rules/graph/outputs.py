@@ -134,7 +134,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
 }
 
 AFTER_FAILURE = ("error", "errorCode")
-"""The keys of a node that failed, beside those of the output it has all the same, if any."""
+"""The keys of a node that failed, beside the keys of its output, if it has one."""
 SIMULATED = "simulated"
 """The output of a node with side effects in a simulated test run: true under this key."""
 
