@@ -134,7 +134,7 @@ def target_problem(
     if has_user:
         return "The URL holds a user name or password: send them as a header."
     if host is not None and not is_host(host):
-        return NO_HOST
+        return "The URL's host is not a name or an address."
     if port is not None and (port in _BAD_PORTS or port in _SERVICES or port > 65535):
         return f"Port {port} does not speak HTTP."
     return None
