@@ -17,6 +17,8 @@ from runtime.work import Work
 class ConnectionUseError(Exception):
     """A connection cannot be used for a request; `message` is for who configured it."""
 
+    retryable = False
+
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message

@@ -1,19 +1,22 @@
-"""Repetition after an error of the database: one rule for every activity (ADR 0066)."""
+"""Repetition after an error: one rule for every activity (ADR 0066, ADR 0129)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+import pydantic
 import structlog
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from typing_extensions import override
 
+from models.core.problems import sentence
 from models.data.fields.locks import DatabaseBusyError
-from runtime.errors import ValidationError
+from runtime.errors import InternalError, ValidationError
+from runtime.failure_converter import described
 
 log = structlog.get_logger()
 
@@ -34,6 +37,11 @@ _RACES = frozenset({"23503", "23505", "23P01"})
 
 _REFUSALS = (DBAPIError, psycopg.Error, UnicodeEncodeError)
 """Errors of the database and its driver, which has no bytes for half of a surrogate pair."""
+
+UNEXPECTED_ATTEMPTS = 3
+"""The times that work is done which ends in an error that its code does not expect."""
+_AROUND = (*DATABASE_AWAY, OSError, TemporalError)
+"""Errors of what is around the process; a time-out of it is one."""
 
 _Cause = psycopg.Error | None
 
@@ -68,6 +76,22 @@ def never_succeeds(error: BaseException, attempt: int = 1) -> bool:
     return cause.sqlstate[:2] in _FINAL_CLASSES
 
 
+def is_final(error: Exception, attempt: int = 1) -> bool:
+    """Recognize an error after which the same work is not done again.
+
+    Errors of ours say it themselves, and the database by its codes. What is around the process may
+    be otherwise soon. Any other error is a defect, which a repetition seldom mends.
+    """
+    if isinstance(error, _REFUSALS):
+        return never_succeeds(error, attempt)
+    declared = getattr(error, "retryable", None)
+    if isinstance(declared, bool):
+        return not declared
+    if isinstance(error, _AROUND):
+        return False
+    return isinstance(error, pydantic.ValidationError) or attempt >= UNEXPECTED_ATTEMPTS
+
+
 def _cause(error: BaseException) -> _Cause:
     origin = error.orig if isinstance(error, DBAPIError) else error
     return origin if isinstance(origin, psycopg.Error) else None
@@ -80,20 +104,38 @@ class RefusedValueError(ValidationError):
         super().__init__("A value cannot be stored as it is.")
 
 
+class DefectError(InternalError):
+    """Work failed in a way that its code does not expect, as often as it may."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The platform failed to do this, and would fail again. Its log says why to whoever runs"
+            " it."
+        )
+
+
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise RefusedValueError for what never succeeds, where a row keeps why its work failed."""
+    """Raise a PlatformError for what is not done again, where a row keeps why its work failed."""
     try:
         yield
-    except _REFUSALS as error:
-        if not never_succeeds(error, activity.info().attempt):
+    except pydantic.ValidationError as error:
+        log.exception("a config is not valid any more")
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise ValidationError.at(path, sentence(first)) from error
+    except Exception as error:
+        attempt = activity.info().attempt if activity.in_activity() else 1
+        if hasattr(error, "retryable") or not is_final(error, attempt):
+            # What is one of ours is for who catches it.
             raise
-        log.exception("the database refuses a value")
-        raise RefusedValueError from error
+        refused = isinstance(error, _REFUSALS)
+        log.exception("the database refuses a value" if refused else "work failed unexpectedly")
+        raise (RefusedValueError if refused else DefectError) from error
 
 
 class FinalErrorInterceptor(Interceptor):
-    """Has no activity of any family repeated for what the database refuses for good."""
+    """Has no activity of any family repeated after an error that it would end in again."""
 
     @override
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -115,4 +157,15 @@ class _Final(ActivityInboundInterceptor):
                 f"The database refuses what is asked of it ({code}).",
                 type="database_refused",
                 non_retryable=True,
+            ) from error
+        except TemporalError:
+            raise
+        except Exception as error:
+            attempt = activity.info().attempt
+            if not is_final(error, attempt):
+                raise
+            # Its text stays in the log, for it may quote anything (promise I8).
+            log.exception("an activity is not done again", attempt=attempt)
+            raise ApplicationError(
+                described(error), type=type(error).__name__, non_retryable=True
             ) from error

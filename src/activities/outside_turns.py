@@ -55,6 +55,8 @@ _LOOKED_AT = {Family.PROVIDER_CALL.value}
 class CallHeldError(ApplicationError):
     """A call has to wait for its turn; no attempt is lost by it."""
 
+    retryable = False
+
     def __init__(self, seconds: float, key: str) -> None:
         super().__init__(
             "The call waits for its turn.",

@@ -91,8 +91,8 @@ class Parts:
     @cached_property
     def effects(self) -> Mapping[str, Effect]:
         """The nodes whose effect leaves the machine."""
-        effects = Effects(self.database, self.keys, self.outbound, self.mail).by_kind()
-        return Secrecy(self.database, self.keys).around(effects)
+        effects = Effects(self.database, self.keys, self.outbound, self.mail, self.store)
+        return Secrecy(self.database, self.keys).around(effects.by_kind())
 
     @cached_property
     def token_endpoints(self) -> TokenEndpoints:

@@ -36,6 +36,8 @@ REFRESH_SECONDS = 3
 class QuarantineDeathError(Exception):
     """The quarantine ended with this code at this step."""
 
+    retryable = True
+
     def __init__(self, step: str, code: int) -> None:
         super().__init__(step, code)
         self.step = step

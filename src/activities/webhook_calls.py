@@ -13,7 +13,7 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 SECONDS = 15
 """The time a receiver has to answer (decisions C16)."""
 MAX_ANSWER_BYTES = 64 * 1024
-"""Nothing of the answer is kept, and what is more of it is not read."""
+"""The rest of a longer answer is not read: an answer is kept where the call fails, if at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ _TYPES = {
 class SilentWorkerError(ConnectionError):
     """A worker that polls no more would wait for ever."""
 
+    retryable = True
+
     def __init__(self, silent: Sequence[Queue]) -> None:
         super().__init__(f"Temporal no longer hears from this worker on: {', '.join(silent)}.")
 

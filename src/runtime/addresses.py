@@ -1,13 +1,25 @@
-"""The addresses that are on the public internet.
+"""Hosts: what can be the name or the address of one, and which are on the public internet.
 
 `ipaddress.is_global` alone is not a guard: it has passed transition addresses that embed private
 ones, and its answer differs between Python versions. So the lists stand here, and both must agree.
 """
 
+import re
+import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+import idna
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+
+NO_HOST = "The host is not a name or an address."
+_NAME = re.compile(
+    r"(?=.{1,253}\.?\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*"
+    r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.?"
+)
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_ZONE = re.compile(r"[A-Za-z0-9._~-]{1,60}")
 
 # IANA IPv4 Special-Purpose Address Registry, multicast, class E, and one cloud's metadata service.
 _SPECIAL_V4 = tuple(
@@ -43,6 +55,43 @@ _SPECIAL_V6 = tuple(
     IPv6Network(text)
     for text in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
+
+
+def is_host(host: str) -> bool:
+    """Tell whether this can be a host, as it is looked up: a name in ASCII, or an address.
+
+    One that ends in a number is an address, in any spelling that the machine reads (URL standard,
+    3.5).
+    """
+    name = host.lower()
+    if _NAME.fullmatch(name):
+        bare = name.removesuffix(".")
+        if _NUMBER.fullmatch(bare.rpartition(".")[2]):
+            return number_address(bare) is not None
+        return not bare.startswith("xn--") or _is_readable(bare)
+    address, percent, zone = host.partition("%")
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    return not percent or (parsed.version == 6 and _ZONE.fullmatch(zone) is not None)
+
+
+def _is_readable(name: str) -> bool:
+    """True for a name in Punycode that stands for one: our client writes it out."""
+    try:
+        idna.decode(name)
+    except UnicodeError:
+        return False
+    return True
+
+
+def number_address(host: str) -> IPv4Address | None:
+    """The address that numbers are to the machine: `127.1` and `0x7f000001` are some."""
+    try:
+        return IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
 
 
 def parse_address(text: str) -> Address:

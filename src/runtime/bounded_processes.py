@@ -44,6 +44,8 @@ Result = TypeVar("Result")
 class OverLimitError(Exception):
     """A call took too much processor time or memory, or ended its process."""
 
+    retryable = False
+
 
 class CrowdedError(UnavailableError):
     """Too much work that takes long is under way; nothing of it was done."""
@@ -54,6 +56,8 @@ class CrowdedError(UnavailableError):
 
 class WouldBlockError(Exception):
     """A call was made where waiting would stop an event loop."""
+
+    retryable = False
 
 
 class BoundedProcesses:

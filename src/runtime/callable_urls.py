@@ -1,16 +1,15 @@
 """Judgement of URLs to call, by scheme, host and port before a name is resolved."""
 
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 import idna
 
-from runtime.addresses import Address, parse_address
+from runtime.addresses import NO_HOST, Address, is_host, number_address, parse_address
 from runtime.outbound_policy import OutboundPolicy
 
 OWN = "The host and port are the platform's own, which is not called from here."
@@ -19,8 +18,6 @@ PRIVATE = (
     " WORKSPACE_OUTBOUND_ALLOW."
 )
 UNREADABLE = "The URL cannot be read: check its host, its port and its characters."
-
-_NAME = re.compile(r"(?=.{1,253}\.?$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}\.?")
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -76,7 +73,12 @@ def url_problem(text: str) -> str | None:
 
 
 def host_problem(host: str, port: int) -> str | None:
-    """The reason for which a host that is being saved is never called, as far as it tells."""
+    """The reason for which a host is never called, as far as it tells.
+
+    Of one that is being saved, whether it may be called, too.
+    """
+    if not is_host(host):
+        return NO_HOST
     policy, address = saving.get(), _literal_address(host.rstrip("."))
     if policy is None:
         return None
@@ -94,6 +96,15 @@ def _called_host(host: str) -> str:
     return host if host.isascii() else idna.encode(host).decode("ascii")
 
 
+def host_name_problem(text: str) -> str | None:
+    """The reason for which no host can be written so, or None; a name may be beyond ASCII."""
+    try:
+        canonical_host(text)
+    except ValueError:
+        return NO_HOST
+    return None
+
+
 def canonical_host(host: str) -> str:
     """One spelling of all that name the same host: lower case, in ASCII, without a last dot.
 
@@ -101,13 +112,14 @@ def canonical_host(host: str) -> str:
     """
     bare = host.strip().removeprefix("[").removesuffix("]")
     # IDNA reads these as dots too.
-    name = re.sub("[\u3002\uff0e\uff61]", ".", bare).lower().rstrip(".")
+    name = re.sub("[\u3002\uff0e\uff61]", ".", bare).lower()
     try:
         name = _called_host(name)
     except UnicodeError:
         raise ValueError(host) from None
-    if not _is_host(name):
+    if not is_host(name):
         raise ValueError(host)
+    name = name.removesuffix(".")
     is_named = name.rpartition(".")[2] == "localhost"
     address = None if is_named else _literal_address(name)
     return name if address is None else str(address)
@@ -121,21 +133,11 @@ def target_problem(
         return "The URL must start with http:// or https://."
     if has_user:
         return "The URL holds a user name or password: send them as a header."
-    if host is not None and not _is_host(host.lower()):
+    if host is not None and not is_host(host):
         return "The URL's host is not a name or an address."
     if port is not None and (port in _BAD_PORTS or port in _SERVICES or port > 65535):
         return f"Port {port} does not speak HTTP."
     return None
-
-
-def _is_host(host: str) -> bool:
-    if _NAME.fullmatch(host):
-        return True
-    try:
-        ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def _literal_address(host: str) -> Address | None:
@@ -148,8 +150,4 @@ def _literal_address(host: str) -> Address | None:
     try:
         return parse_address(host)
     except ValueError:
-        pass
-    try:
-        return IPv4Address(socket.inet_aton(host))
-    except OSError:
-        return None
+        return number_address(host)

@@ -23,6 +23,8 @@ _NONCE_BYTES = 12
 class UnreadableError(Exception):
     """A sealed value was altered, moved to another place, or its key is no longer configured."""
 
+    retryable = False
+
 
 @dataclass(frozen=True, slots=True)
 class _Keys:

@@ -25,6 +25,8 @@ class PlatformError(Exception):
     headers: ClassVar[dict[str, str]] = {}
     advice: ClassVar[str] = ""
     """The client's remedy, for the documentation."""
+    retryable: bool = False
+    """True when the same work, done again, may end otherwise. Every error of ours says so."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -108,6 +110,8 @@ class MethodNotAllowedError(PlatformError):
 class RequestTimeoutError(PlatformError):
     """The request arrives too slowly, or not at all (RFC 9110, 15.5.9)."""
 
+    retryable = True
+
     advice = "Send the request again."
     tag = "ApiRequestTimeout"
     code = "request_timeout"
@@ -116,6 +120,8 @@ class RequestTimeoutError(PlatformError):
 
 class ConflictError(PlatformError):
     """The state of the resource does not allow it, or it was changed since it was read."""
+
+    retryable = True
 
     advice = "Read the resource again and decide anew."
     tag = "ApiConflict"
@@ -136,6 +142,8 @@ class InProgressError(PlatformError):
     """The same call, by its `Idempotency-Key` or `clientMutationId`, is still under way, or the
     work takes longer than a request.
     """
+
+    retryable = True
 
     advice = "Send the same call again after `Retry-After`: it answers with the result."
     tag = "ApiInProgress"
@@ -183,6 +191,8 @@ class UnsupportedError(PlatformError):
 class RateLimitedError(PlatformError):
     """The key, or the address, asks more often than it may."""
 
+    retryable = True
+
     advice = "Wait for `Retry-After`; the headers `X-RateLimit-…` tell what is left."
     tag = "ApiRateLimited"
     code = "rate_limited"
@@ -199,6 +209,8 @@ class InternalError(PlatformError):
 class UpstreamError(PlatformError):
     """Something that the platform depends on, such as a provider, did not answer as it should."""
 
+    retryable = True
+
     advice = "Send it again, each time after twice as long."
     tag = "ApiUpstreamError"
     code = "upstream_error"
@@ -207,6 +219,8 @@ class UpstreamError(PlatformError):
 
 class UnavailableError(PlatformError):
     """The platform cannot answer now, because its database is away or it is going down."""
+
+    retryable = True
 
     advice = "Send it again after `Retry-After`."
     tag = "ApiUnavailable"

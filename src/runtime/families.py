@@ -50,7 +50,8 @@ class Family(StrEnum):
     CHANGE_PLAN = "change-plan", LONG
     MAINTENANCE = "maintenance"
     DATA_SOURCE_REFRESH = "data-source-refresh", Bounds(running=2, open=1_000)
-    DATA_SOURCE_PREVIEW = "data-source-preview", LONG
+    # Most of its time is that of servers, which the slots for calls of them are shared by.
+    DATA_SOURCE_PREVIEW = "data-source-preview", SHORT
     DATA_SOURCE_REVERSAL = "data-source-reversal", LONG
     DATABASE_DUPLICATE = "database-duplicate", LONG
     DELIVERY = "delivery"

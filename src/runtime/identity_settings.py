@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
+from runtime.callable_urls import url_problem
+
 DEVELOPMENT_ISSUER = "urn:workspace:development"
 """The issuer that the platform brings along, for use before an identity provider is chosen."""
 
@@ -34,6 +36,15 @@ class IdentitySettings(BaseSettings):
         if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
             raise ValueError("must be an http or https URL, such as https://workspace.example.com")
         return value.rstrip("/")
+
+    @field_validator("oidc_issuer", "oidc_jwks")
+    @classmethod
+    def _is_callable(cls, value: str | None) -> str | None:
+        is_url = value is not None and value.startswith(("http://", "https://"))
+        problem = url_problem(value) if value is not None and is_url else None
+        if problem is not None:
+            raise ValueError(problem)
+        return value
 
     @model_validator(mode="after")
     def _sessions_are_whole(self) -> "IdentitySettings":

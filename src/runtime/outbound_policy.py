@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
-from runtime.addresses import Address, Network, is_public
+from runtime.addresses import Address, Network, is_host, is_public, number_address
 from runtime.own_listeners import Listener, OwnListeners
 
-_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 _WITH_PORT = re.compile(r"(?P<place>\[[0-9a-f:.]+\]|[^\[\]:/]+):(?P<port>[0-9]{1,5})")
 
 
@@ -32,7 +31,7 @@ class Allowance:
         try:
             return cls(ip_network(entry.strip("[]")), port)
         except ValueError:
-            if not _HOST.fullmatch(entry) or entry.replace(".", "").isdigit():
+            if not is_host(entry) or number_address(entry) is not None:
                 raise ValueError(
                     f"{text!r} is not a host name, an address or a CIDR range."
                 ) from None

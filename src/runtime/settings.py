@@ -34,6 +34,8 @@ _SettingsT = TypeVar("_SettingsT", bound=BaseSettings)
 class SettingsError(Exception):
     """A variable is missing or wrong; the message says which one to set, and to what."""
 
+    retryable = False
+
 
 class TemporalSettings(DeploymentSettings):
     """Temporal and the deployment there: all that a tool needs which only asks about executions."""

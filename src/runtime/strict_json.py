@@ -33,6 +33,8 @@ Value = TypeVar("Value")
 class StrictJsonError(ValueError):
     """The text is refused; `path` is where (`data.items.0`), empty for the whole."""
 
+    retryable = False
+
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
@@ -41,6 +43,8 @@ class StrictJsonError(ValueError):
 
 class _FlawError(Exception):
     """A refused number or object; on the second reading, the mark left in its place."""
+
+    retryable = False
 
     def __init__(self, message: str, key: str | None = None) -> None:
         super().__init__(message)

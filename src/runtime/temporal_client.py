@@ -21,6 +21,8 @@ _LONGEST_DELAY = 2.0
 class TemporalUnreachableError(ConnectionError):
     """Nothing answers at the Temporal address."""
 
+    retryable = True
+
     def __init__(self, address: str) -> None:
         super().__init__(
             f"Temporal does not answer at {address}: check TEMPORAL_ADDRESS, and that it is up."

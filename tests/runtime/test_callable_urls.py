@@ -1,10 +1,37 @@
 """What is refused before a call is also refused when it is made, and nothing else."""
 
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pydantic
 import pytest
 
-from runtime.callable_urls import url_problem
+from models.automation.automations.rules.graph.configs import (
+    HttpRequestConfig,
+    SendEmailConfig,
+    SendWebhookConfig,
+)
+from models.messages.push_devices.rules import PushProvider, token_problem
+from models.messages.webhook_endpoints.shapes import CreateWebhookEndpoint
+from models.sources.connections.configs import (
+    HttpConnection,
+    MysqlConnection,
+    PostgresqlConnection,
+    S3Connection,
+    SftpConnection,
+    WebdavConnection,
+)
+from models.workspace.model_settings.shapes import PutModelSettings
+from runtime.addresses import is_host
+from runtime.callable_urls import canonical_host, host_name_problem, url_problem
+from runtime.identity_settings import IdentitySettings
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import InvalidUrlError
+from runtime.outbound.mail_server import MailServer
 from runtime.outbound.urls import parse_url
+from runtime.outbound_policy import Allowance, OutboundPolicy
+from runtime.provider_settings import ProviderSettings
 
 
 @pytest.mark.parametrize(
@@ -33,3 +60,86 @@ def test_what_can_never_be_called(text: str) -> None:
 def test_which_urls_may_be_called(text: str) -> None:
     assert url_problem(text) is None
     parse_url(text)
+
+
+NO_HOSTS = [
+    "..", "a..b", ".a", "a..", "a" * 64, "a." * 127 + "b", "-", "-a.b", "a-.b", "a.-b", "xn--a",
+    "1.2.3.4.5", "256.1.1.1", "a.123", "1.2.3.4%x", "a%b", "fe80::1%", "1::2::3", ":",
+]  # fmt: skip
+"""Spelled so that the form of no field refuses them before."""
+
+_SERVER = {"database": "d", "user": "u"}
+_SFTP = {"username": "u", "hostKey": "ssh-ed25519 AAAA"}
+
+
+def _model(host: str) -> object:
+    return PutModelSettings.model_validate({"baseUrl": f"http://{host}/", "model": "m"})
+
+
+DOORS: dict[str, Callable[[str], Any]] = {
+    "postgresql": lambda h: PostgresqlConnection.model_validate({"host": h, **_SERVER}),
+    "mysql": lambda h: MysqlConnection.model_validate({"host": h, **_SERVER}),
+    "sftp": lambda h: SftpConnection.model_validate({"host": h, **_SFTP}),
+    "http": lambda h: HttpConnection.model_validate({"baseUrl": f"http://{h}/"}),
+    "webdav": lambda h: WebdavConnection.model_validate(
+        {"baseUrl": f"https://{h}/", "username": "u"}
+    ),
+    "s3": lambda h: S3Connection.model_validate({"bucket": "abc", "endpoint": f"http://{h}"}),
+    "request": lambda h: HttpRequestConfig.model_validate({"url": f"http://{h}/x"}),
+    "send_webhook": lambda h: SendWebhookConfig.model_validate({"url": f"http://{h}", "type": "t"}),
+    "endpoint": lambda h: CreateWebhookEndpoint.model_validate({"url": f"https://{h}/"}),
+    "mail": lambda h: SendEmailConfig.model_validate({"to": f"a@{h}", "subject": "s"}),
+    "oidc": lambda h: IdentitySettings(
+        oidc_issuer=f"https://{h}/", oidc_audience="a", oidc_jwks=f"https://{h}/"
+    ),
+    "provider": lambda h: ProviderSettings.model_validate({"tokenUrl": f"https://{h}/"}),
+    "smtp": lambda h: MailServer.parse(f"smtp://{h}:25", "a@b.example"),
+    "allowance": Allowance.parse,
+    "place": canonical_host,
+    "url": lambda h: parse_url(f"http://{h}/"),
+}
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+@pytest.mark.parametrize("door", DOORS)
+def test_no_door_lets_in_what_can_be_no_host(door: str, host: str) -> None:
+    with pytest.raises((ValueError, InvalidUrlError)) as caught:
+        DOORS[door](host)
+    if isinstance(caught.value, pydantic.ValidationError):
+        assert all(error["loc"] for error in caught.value.errors())
+
+
+@pytest.mark.parametrize(
+    "host", ["a", "a.b", "a-b.c_d.example", "A.EXAMPLE", "1.2.3.4", "a" * 63, "xn--bcher-kva.de"]
+)
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_lets_in_a_host(door: str, host: str) -> None:
+    DOORS[door](host)
+
+
+def test_a_sender_of_mails_has_a_host() -> None:
+    with pytest.raises(ValueError, match="e-mail address"):
+        MailServer.parse("smtp://mail.example", "a@b..example")
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+def test_a_push_is_judged_by_its_endpoint(host: str) -> None:
+    token = json.dumps({"endpoint": f"https://{host}/x", "keys": {}})
+    assert token_problem(PushProvider.WEBPUSH, token)
+
+
+@pytest.mark.parametrize("host", ["", " ", "a b", "a\nb", "a\x00", "a/b", "a@b", "☃" * 70, "a:80"])
+def test_a_host_has_no_other_signs(host: str) -> None:
+    assert not is_host(host)
+    assert host_name_problem(host)
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+async def test_a_call_in_any_protocol_fails_for_good(host: str) -> None:
+    async with OutboundClient(OutboundPolicy()) as outbound:
+        with pytest.raises(InvalidUrlError) as caught:
+            await outbound.addresses(host, 5432)
+        assert not caught.value.retryable
+        with pytest.raises(InvalidUrlError):
+            async with outbound.turn(host):
+                pass

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from activities.database_errors import UNEXPECTED_ATTEMPTS
+from activities.jobs.source_previews import SourcePreviews
 from activities.slot_shares import SlotShares
 from cli.worker_process import ACTIVITY_SLOTS, OVERFLOW_SLOTS
 from models.core.work_bounds import RUNNING
@@ -94,6 +96,49 @@ async def test_a_run_ends_while_providers_that_do_not_answer_are_asked(
     finally:
         released.set()
         await asyncio.gather(*browses)
+
+
+@pytest.mark.takes(seconds=10)
+@pytest.mark.usefixtures("engine")
+async def test_a_preview_is_shown_while_others_wait_for_their_servers(
+    client: Client, space: Space, serve: Serve
+) -> None:
+    released = asyncio.Event()
+    silent, quick = await serve(once(released, reply(404))), await serve(reply(200, [{"a": 1}]))
+
+    async def preview(url: str) -> Any:
+        body = {"kind": "http_json", "config": {"url": url}}
+        return await client.post(f"{space.path}/data-sources/preview", json=body)
+
+    waiting = [asyncio.create_task(preview(silent.url)) for _ in range(6)]
+    try:
+        await _until_asked(silent, len(waiting))
+        shown = await preview(quick.url)
+        assert (shown.status_code, shown.json()["data"]["rows"]) == (200, [{"a": 1}])
+        assert not any(one.done() for one in waiting)
+    finally:
+        released.set()
+        await asyncio.gather(*waiting)
+
+
+@pytest.mark.takes(seconds=10)
+@pytest.mark.usefixtures("engine")
+async def test_a_defect_fails_its_work_soon_and_says_so(
+    client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = 0
+
+    async def broken(*_: object) -> None:
+        nonlocal tried
+        tried += 1
+        raise KeyError("canary")
+
+    monkeypatch.setattr(SourcePreviews, "_read", broken)
+    body = {"kind": "http_json", "config": {"url": (await serve(reply(200, []))).url}}
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    assert (answer.status_code, tried) == (502, UNEXPECTED_ATTEMPTS)
+    assert "The platform failed" in answer.text
+    assert "canary" not in answer.text
 
 
 @pytest.mark.long

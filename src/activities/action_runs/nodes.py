@@ -9,7 +9,14 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.automation_runs.node_execution import CLOSED, CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.node_execution import (
+    CLOSED,
+    CalledNode,
+    GatedNode,
+    NodeExecution,
+    kept_output,
+)
+from activities.automation_runs.nodes.failures import failure_of
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.nodes.secrecy import without_credentials
@@ -93,7 +100,9 @@ class ActionNodeActivities:
             try:
                 return await node.complete(_result(end), None, node.before.attempt or 1)
             except NodeError as error:
-                return await node.fail(error.failure_code, error.message)
+                return await node.fail(
+                    error.failure_code, error.message, kept_output(failure_of(error))
+                )
 
         async def end(invocation: CalledNode) -> NodeReply:
             return await self._nodes.behind_gate(invocation, body)
@@ -133,4 +142,5 @@ def _result(end: Ended) -> NodeResult:
         return NodeResult(end.result or {})
     if end.status is ActionRunStatus.CANCELLED:
         raise NodeError("cancelled", "The run of the action was cancelled.")
-    raise NodeError(end.error_code or "action_failed", end.error or "The action failed.")
+    code, message = end.error_code or "action_failed", end.error or "The action failed."
+    raise NodeError(code, message, output=end.result)

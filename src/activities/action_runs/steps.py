@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from activities.action_runs.calls import CALLS
-from activities.automation_runs.node_execution import completion
+from activities.automation_runs.node_execution import completion, kept_output
 from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import (
     Effect,
@@ -224,7 +224,13 @@ class ActionSteps:
                 return ENDED[row.status]
             number = max(attempt.number, row.attempt)
             await step_writes.fail_step(
-                work, header.run_id, step.id, failure.code, failure.message, number
+                work,
+                header.run_id,
+                step.id,
+                code=failure.code,
+                message=failure.message,
+                attempt=number,
+                result=kept_output(failure),
             )
         return StepReply(StepState.FAILED)
 
@@ -258,6 +264,7 @@ def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: Unit
         key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,
+        actor=header.actor,
     )
 
 

@@ -32,9 +32,13 @@ _REFUSED = frozenset({400, 401, 403})
 class NotAcceptedError(Exception):
     """The provider does not accept what it was shown: the user has to sign in again."""
 
+    retryable = False
+
 
 class UnansweredError(Exception):
     """The provider gave no answer that can be read; another attempt may get one."""
+
+    retryable = True
 
 
 class TokenEndpoint:

@@ -31,6 +31,8 @@ class BatchRefusedError(Exception):
     Its nodes are to be executed anew, each in a transaction of its own, which finds the cause.
     """
 
+    retryable = True
+
 
 @dataclass(slots=True)
 class _Rows:

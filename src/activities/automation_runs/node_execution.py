@@ -64,11 +64,17 @@ class GatedNode:
         )
         return success(self.invocation.node.kind, result.outcome, result.case_key, attempt)
 
-    async def fail(self, code: str, message: str) -> NodeReply:
+    async def fail(self, code: str, message: str, output: JsonObject | None = None) -> NodeReply:
         """Write the node's final failure, which ends the attempt shown, and make it the reply."""
         attempt = self.before.attempt or 1
         await node_writes.fail_node(
-            self.work, self.invocation.key, self.before, code=code, message=message, attempt=attempt
+            self.work,
+            self.invocation.key,
+            self.before,
+            code=code,
+            message=message,
+            attempt=attempt,
+            output=output,
         )
         return NodeReply(NodeState.FAILED, attempt=attempt, code=code)
 
@@ -175,7 +181,7 @@ class NodeExecution:
         """Write a node's final failure, in a transaction of its own; it ends the attempt shown."""
 
         async def body(node: GatedNode) -> NodeReply:
-            return await node.fail(failure.code, failure.message)
+            return await node.fail(failure.code, failure.message, kept_output(failure))
 
         try:
             return await self.behind_gate(await self.called(call), body)
@@ -208,11 +214,25 @@ async def _gated(
 
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
     """The columns written for a result. Raises NodeError for an output above the limit."""
-    text = json.dumps(result.output, ensure_ascii=False)
-    size = len(text.encode("utf-8", "replace"))
+    size = _byte_size(result.output)
     if size > OUTPUT_LIMIT:
-        raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
+        raise NodeError(
+            "output_too_large", "The node's output is larger than 1 MiB.", output=result.output
+        )
     return Completion(inputs, result.output, result.outcome, result.case_key, attempt, size)
+
+
+def kept_output(failure: Failure) -> JsonObject | None:
+    """The output of a failed node within the limit: where its body is too large, without it."""
+    output = failure.output
+    if output is not None and "body" in output and _byte_size(output) > OUTPUT_LIMIT:
+        output = {**output, "body": None}
+    return None if output is None or _byte_size(output) > OUTPUT_LIMIT else output
+
+
+def _byte_size(output: JsonObject) -> int:
+    """Bytes of an output as JSON."""
+    return len(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:

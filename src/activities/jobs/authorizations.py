@@ -68,6 +68,8 @@ class Exchanges(Chunks):
 class UnrevokedError(Exception):
     """The provider does not answer: the chunk is repeated for a while."""
 
+    retryable = True
+
 
 class Revocations(Chunks):
     """One chunk, repeated until the provider has answered; the tokens are forgotten either way."""

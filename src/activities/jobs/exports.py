@@ -32,6 +32,8 @@ PART = 10_000
 class StoreAwayError(Exception):
     """The object store does not answer: the chunk is repeated until it does."""
 
+    retryable = True
+
 
 class Exports(Chunks):
     """Gather rows, write the file, remove what was gathered.

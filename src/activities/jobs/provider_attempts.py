@@ -8,7 +8,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.jobs.transactions import ask_outside
-from activities.providers.adapter import RETRIED, ProviderProblem
+from activities.providers.adapter import ProviderProblem
 from activities.providers.calls import CALL_SECONDS, in_time, refusal_for
 from models.messages.jobs.rows import JobRow
 from runtime.database import Transaction
@@ -30,7 +30,7 @@ async def ask_provider(
 def try_later_or_refuse(problem: ProviderProblem) -> NoReturn:
     """Raise so that the chunk is tried again, or the refusal when that cannot help any more."""
     attempt = activity.info().attempt if activity.in_activity() else ATTEMPTS
-    if problem.kind not in RETRIED or attempt >= ATTEMPTS:
+    if not problem.retryable or attempt >= ATTEMPTS:
         raise refusal_for(problem) from problem
     pause = problem.retry_after or min(2.0**attempt, _LONGEST_PAUSE)
     raise ApplicationError(

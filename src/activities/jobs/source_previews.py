@@ -15,10 +15,10 @@ from activities.sources.stored import copied, object_key
 from models.core.base import JsonObject
 from models.messages.jobs.rows import JobRow
 from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import SourceProblem
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import ValidationError
+from runtime.keyed_limiter import KeyedLimiter
 from runtime.object_store import ObjectStore
 
 PROFILED = 1_000
@@ -26,6 +26,9 @@ PROFILED = 1_000
 READ_SECONDS = 30.0
 READ_AT_ONCE = 4
 """Previews that one worker reads at once, each in a process of its own."""
+READ_OF_ONE = 2
+"""Previews of one workspace among them: others find a place at once."""
+_PATIENCE_SECONDS = 240.0
 
 
 class SourcePreviews(Chunks):
@@ -35,6 +38,7 @@ class SourcePreviews(Chunks):
         self._store = store
         self._fetchers = fetchers
         self._readers = asyncio.Semaphore(READ_AT_ONCE)
+        self._shares = KeyedLimiter(READ_OF_ONE, _PATIENCE_SECONDS)
 
     @override
     async def advance(self, work: Transaction, job: JobRow) -> JsonObject | None:
@@ -68,20 +72,27 @@ class SourcePreviews(Chunks):
     async def _read_stored(self, wanted: Wanted, key: str, limit: int) -> JsonObject:
         async with scratch() as directory:
             path = await copied(self._store, key, directory / "file")
-            return await self._described(path, read_options_of(wanted, Fetched()), limit)
+            return await self._described(path, wanted, Fetched(), limit)
 
     async def _read_sent(self, wanted: Wanted, limit: int) -> JsonObject:
         async with scratch() as directory:
             path = directory / "content"
             path.write_bytes(base64.b64decode(wanted.config["content"]))
-            return await self._described(path, read_options_of(wanted, Fetched()), limit)
+            return await self._described(path, wanted, Fetched(), limit)
 
     async def _read_sample(self, wanted: Wanted, access: Access, limit: int) -> JsonObject:
         async with scratch() as directory:
             path = directory / "sample"
             fetched = await self._fetchers.sample(wanted, access, path, PROFILED)
-            return await self._described(path, read_options_of(wanted, fetched), limit)
+            return await self._described(path, wanted, fetched, limit)
 
-    async def _described(self, path: Path, options: ReadOptions, limit: int) -> JsonObject:
-        async with self._readers, reading([path], options, READ_SECONDS) as table:
+    async def _described(
+        self, path: Path, wanted: Wanted, fetched: Fetched, limit: int
+    ) -> JsonObject:
+        options = read_options_of(wanted, fetched)
+        async with (
+            self._shares.slot(wanted.workspace_id),
+            self._readers,
+            reading([path], options, READ_SECONDS) as table,
+        ):
             return await table.describe(limit, PROFILED)

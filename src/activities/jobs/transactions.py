@@ -54,6 +54,8 @@ class Chunks(ABC):
 class JobMovedError(Exception):
     """The job was closed or advanced by another call meanwhile: look at it anew."""
 
+    retryable = True
+
 
 async def ask_outside(work: Transaction, job: JobRow, call: Coroutine[Any, Any, T]) -> T:
     """Await a call of an outside server between two transactions, both of which hold the job.

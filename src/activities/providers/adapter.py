@@ -70,6 +70,11 @@ class ProviderProblem(Exception):  # noqa: N818  # an outcome that people read, 
         self.message = message
         self.retry_after = retry_after
 
+    @property
+    def retryable(self) -> bool:
+        """True when another attempt may not meet it."""
+        return self.kind in RETRIED
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccess:

@@ -105,7 +105,8 @@ async def fetch_file(
     answer = await web.download(url, path, headers=asked)
     etag, unchanged = answer.headers.get("etag"), answer.status == 304
     validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
-    mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
+    declared = answer.content_type.media_type or resource.mime_type
+    mime_type = media_type(resource.name, declared)
     return Downloaded(resource.name, mime_type, validators, unchanged)
 
 

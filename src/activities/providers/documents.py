@@ -38,6 +38,8 @@ SECONDS = 10.0
 class UnreadableDocumentError(ValueError):
     """A document that cannot be read as one."""
 
+    retryable = False
+
 
 def html_document(content: bytes) -> list[JsonObject]:
     """The blocks of an HTML document. Raises UnreadableDocumentError."""

@@ -95,10 +95,10 @@ class HttpAdapter(Adapter):
             return link_to(resource)
         web = self._web(access)
         answer = await web.send(self._content(web, resource))
-        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
-        if not is_text(mime_type):
-            return link_to(resource)
-        return content_of(resource, mime_type, answer.text())
+        declared = answer.content_type.media_type or resource.mime_type
+        mime_type = media_type(resource.name, declared)
+        text = answer.shown_text(mime_type) if is_text(mime_type) else None
+        return link_to(resource) if text is None else content_of(resource, mime_type, text)
 
     @override
     async def download(

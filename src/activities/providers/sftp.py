@@ -40,7 +40,7 @@ from models.sources.external_resources.rules.resources import (
     ResourceSurfaceKind,
 )
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.errors import OutboundBlockedError, OutboundError
+from runtime.outbound.errors import OutboundError
 from runtime.timestamps import wire_timestamp
 
 LOGIN_SECONDS = 10
@@ -124,6 +124,9 @@ class SftpAdapter(Adapter):
                 connection.start_sftp_client() as client,
             ):
                 yield _Session(client, await client.realpath(config.directory))
+        except OutboundError as error:
+            kind = ProblemKind.UNAVAILABLE if error.retryable else ProblemKind.INVALID
+            raise ProviderProblem(kind, error.message) from None
         except (asyncssh.Error, OSError, EOFError) as error:
             raise _problem(error) from None
 
@@ -131,12 +134,7 @@ class SftpAdapter(Adapter):
         """A connection to the judged address of a server that shows the pinned key."""
         pinned = _read_key(config.host_key)
         keys = [_private(secret)] if config.auth == "key" else None
-        try:
-            addresses = await self._outbound.addresses(config.host, config.port)
-        except OutboundError as error:
-            blocked = isinstance(error, OutboundBlockedError)
-            kind = ProblemKind.INVALID if blocked else ProblemKind.UNAVAILABLE
-            raise ProviderProblem(kind, error.message) from None
+        addresses = await self._outbound.addresses(config.host, config.port)
         for address in addresses[:-1]:
             with suppress(OSError, TimeoutError):
                 return await _login(str(address), config, pinned, keys, secret)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -169,7 +169,10 @@ class Web:
     async def text(self, url: str, **options: Unpack[Question]) -> str:
         """Text that can be shown, at most MAX_READ_BYTES of it. Raises ProviderProblem."""
         answer = await self.send(url, max_bytes=MAX_READ_BYTES, **options)
-        return shown_text(answer.text())
+        text = answer.shown_text("text/plain")
+        if text is None:
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The content is not text.")
+        return text
 
 
 async def sent(
@@ -190,7 +193,7 @@ def _is_pause(problem: ProviderProblem) -> bool:
 def json_of(answer: OutboundResponse) -> JsonValue:
     """The JSON value of an answer, whatever type it says it is; None when there is none."""
     try:
-        return replace(answer, headers={"content-type": "application/json"}).json()
+        return answer.parsed()
     except InvalidBodyError:
         return None
 

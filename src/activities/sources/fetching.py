@@ -124,7 +124,7 @@ async def fetch_pages(
 async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
     """Fetch the first page into a file. Raises SourceProblem."""
     response = await _fetch(source, Fetched(), first_page(source.config), path)
-    return Fetched(charset=response.charset)
+    return Fetched(charset=response.content_type.charset)
 
 
 async def _after(
@@ -150,7 +150,7 @@ async def _after(
         mark=page if number & state.pages == 0 else state.mark,
         digest=digest,
         keys=content.columns if state.pages == 0 else state.keys,
-        charset=response.charset if state.pages == 0 else state.charset,
+        charset=response.content_type.charset if state.pages == 0 else state.charset,
         format=await _format(source, response, path) if state.pages == 0 else state.format,
         validators=_validators(response) if number == 1 and following is None else {},
     )
@@ -162,7 +162,7 @@ async def _format(source: HttpSource, response: OutboundResponse, path: Path) ->
         return None
     with path.open("rb") as file:
         begin = await asyncio.to_thread(file.read, BEGINNING)
-    return format_named("", response.content_type) or format_of_content(begin)
+    return format_named("", response.content_type.media_type) or format_of_content(begin)
 
 
 def _check_progress(

@@ -36,6 +36,8 @@ Stage: TypeAlias = Callable[[ReadBatch], Awaitable[None]]
 class ReadingEndedError(Exception):
     """Somebody ended the process that read a file. Another attempt may read it."""
 
+    retryable = True
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -28,6 +28,8 @@ _RELEVANT = frozenset(
 class ClientGoneError(Exception):
     """The client closed the connection before it had sent its request, or had its answer."""
 
+    retryable = False
+
 
 @dataclass(frozen=True, slots=True)
 class Body:

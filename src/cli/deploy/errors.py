@@ -14,6 +14,8 @@ from runtime.settings import SettingsError
 class RefusedError(Exception):
     """The change makes no sense for the deployment as it is; the message says what to do."""
 
+    retryable = False
+
 
 def unknown_build(name: str, build: str, builds: Sequence[str]) -> RefusedError:
     if not builds:

@@ -31,6 +31,8 @@ _TROUBLE = frozenset(
 class LeftError(Exception):
     """The person left the debugger before the replay ended."""
 
+    retryable = False
+
 
 async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
     """Replay with a prompt at the start of the workflow's run, and one where it diverges.

@@ -17,6 +17,8 @@ UNAVAILABLE = 2
 class HistoryUnavailableError(Exception):
     """No history was found, or it cannot be read; the message says what to do."""
 
+    retryable = False
+
 
 @contextmanager
 def reported_errors() -> Iterator[None]:

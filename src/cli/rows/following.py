@@ -21,6 +21,8 @@ _TRIES = 10
 class _BusyError(Exception):
     """The platform has no room for another stream at the moment."""
 
+    retryable = False
+
 
 async def follow(
     client: ApiClient,
@@ -75,6 +77,8 @@ async def follow_rows(client: ApiClient, run_id: str, display: Display) -> None:
 
 class GivenUpError(Exception):
     """Ctrl-C; the message says what became of the run."""
+
+    retryable = False
 
 
 @asynccontextmanager

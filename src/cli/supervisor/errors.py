@@ -3,3 +3,5 @@
 
 class StartError(Exception):
     """The message says what is wrong and what to do."""
+
+    retryable = False

@@ -25,6 +25,8 @@ _MOMENT = re.compile(
 class InvalidValueError(Exception):
     """A value that cannot be taken; the message continues a sentence that begins with where."""
 
+    retryable = False
+
 
 def children(value: object) -> Collection[Any]:
     """The values directly inside a JSON value."""

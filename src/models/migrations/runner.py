@@ -19,6 +19,8 @@ SCRIPTS = Path(__file__).parent
 class UnknownRevisionError(Exception):
     """The database was migrated by a build whose migrations this one does not have."""
 
+    retryable = False
+
     def __init__(self, revision: str) -> None:
         super().__init__(
             f"The database is at revision {revision}, which this build does not have: a newer build"

@@ -32,6 +32,7 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound.turns import Turns
+from runtime.outbound.urls import check_host
 from runtime.outbound_policy import OutboundPolicy
 
 KEPT, KEPT_SECONDS = 4, 600.0
@@ -108,8 +109,10 @@ class OutboundClient:
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
         """The addresses that a client of another protocol may connect to, instead of the name.
 
-        Raises OutboundBlockedError, and ConnectionFailedError for a name that has none.
+        Raises InvalidUrlError, OutboundBlockedError, and ConnectionFailedError for a name that has
+        none.
         """
+        check_host(host)
         try:
             async with asyncio.timeout(self.policy.connect_seconds):
                 return await permitted_addresses(self._resolver, self.policy, host, port)
@@ -137,7 +140,8 @@ class OutboundClient:
 
     @asynccontextmanager
     async def turn(self, host: str) -> AsyncIterator[None]:
-        """Hold the turn of a call of a host, in any protocol."""
+        """Hold the turn of a call of a host, in any protocol. Raises InvalidUrlError."""
+        check_host(host)
         if self.turns is None:
             yield
             return
@@ -198,8 +202,9 @@ class OutboundClient:
 
         try:
             size = await read_body(response, host, reading.limit, reading.sink or keep)
-        except ResponseTooLargeError:
+        except ResponseTooLargeError as error:
             if not reading.cuts:
+                error.head = response.status, headers
                 raise
             size = reading.limit
         return OutboundResponse(

@@ -3,7 +3,7 @@
 Messages name the host and nothing else of the request: paths, queries and headers carry secrets.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
 
 from runtime.errors import UpstreamError
 
@@ -11,7 +11,7 @@ from runtime.errors import UpstreamError
 class OutboundError(UpstreamError):
     """A call that left the platform, or was not allowed to."""
 
-    retryable: ClassVar[bool] = False
+    retryable = False
 
 
 class InvalidUrlError(OutboundError):
@@ -81,12 +81,16 @@ class InvalidResponseError(OutboundError):
 
 
 class ResponseTooLargeError(OutboundError):
-    """The answer's headers or its decoded body pass the cap."""
+    """The answer's headers or its decoded body pass the cap.
+
+    `head` is the status and the headers of an answer whose body does.
+    """
 
     code = "too_large"
 
     def __init__(self, host: str, part: str, limit: int) -> None:
         super().__init__(f"The {part} of the answer of {host} is larger than {limit} bytes.")
+        self.head: tuple[int, Mapping[str, str]] | None = None
 
 
 class TooManyRedirectsError(OutboundError):

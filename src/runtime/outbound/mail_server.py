@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from email.utils import parseaddr
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from runtime.addresses import is_host
+
 _PORTS = {"smtp": 587, "smtps": 465}
 _FORM = "the URL must be smtp[s]://[user:password@]host[:port], its parts percent-encoded"
 _STARTTLS = {"required": True, "auto": None, "off": False}
@@ -36,12 +38,13 @@ class MailServer:
         query = parse_qs(parts.query, keep_blank_values=True)
         starttls = query.pop("starttls", ["required" if parts.username else "auto"])[-1]
         rest = query or parts.path.strip("/") or parts.fragment
-        if parts.scheme not in _PORTS or not host or rest:
+        if parts.scheme not in _PORTS or not host or not is_host(host) or rest:
             raise ValueError(_FORM)
         if starttls not in _STARTTLS:
             raise ValueError("starttls is one of required, auto and off")
         name, address = parseaddr(sender)
-        if not address.isascii() or not all(address.partition("@")):
+        domain = address.rpartition("@")[2]
+        if not address.isascii() or not all(address.partition("@")) or not is_host(domain):
             raise ValueError("the sender must be an e-mail address")
         tls = parts.scheme == "smtps"
         return cls(

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from runtime.clock import utc_now
+from runtime.content_types import ContentType, as_text_or_base64
 from runtime.outbound.errors import InvalidBodyError
 
 MEBIBYTE = 1024 * 1024
@@ -83,45 +84,51 @@ class OutboundResponse:
         return max(0.0, (moment - utc_now()).total_seconds())
 
     @property
-    def charset(self) -> str | None:
-        """The encoding of text that the answer declares, as it names it."""
-        for parameter in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset":
-                return value.strip().strip("\"'")
-        return None
+    def content_type(self) -> ContentType:
+        """The type of the body; its media type is empty when the answer names none."""
+        return ContentType.parse(self.headers.get("content-type", ""))
 
-    @property
-    def content_type(self) -> str:
-        """The media type without parameters, lower case, empty when the answer names none."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+    def text(self, media_type: str | None = None) -> str | None:
+        """The body as text, of this type whatever it says it is; None when it is no text."""
+        return self._read_as(media_type or self.content_type.media_type).decode(self.body)
 
-    @property
-    def is_json(self) -> bool:
-        return self.content_type == "application/json" or self.content_type.endswith("+json")
+    def shown_text(self, media_type: str) -> str | None:
+        """The body as `text` has it, in which a NUL is shown as U+FFFD."""
+        text = self._read_as(media_type).decode(self.body, with_nul=True)
+        return text and text.replace("\x00", "\ufffd")
 
-    def text(self) -> str:
-        """The body in the charset it declares, else UTF-8; what does not decode is replaced."""
-        try:
-            return self.body.decode(self.charset or "utf-8", errors="replace")
-        except (LookupError, UnicodeError):
-            return self.body.decode("utf-8", errors="replace")
+    def _read_as(self, media_type: str) -> ContentType:
+        return replace(self.content_type, media_type=media_type)
+
+    def content(self) -> tuple[JsonValue, str | None]:
+        """The body as a JSON value, and how it was read: `json`, `text` or `base64`, by its type.
+
+        Both are None when it is empty. Raises InvalidBodyError as `parsed` does.
+        """
+        if not self.body:
+            return None, None
+        if self.content_type.is_json:
+            return self.parsed(), "json"
+        return as_text_or_base64(self.content_type, self.body)
 
     def json(self) -> JsonValue:
-        """The body as a JSON value: parsed when its type is JSON, text otherwise, None when empty.
+        """The value that `content` gives."""
+        return self.content()[0]
 
-        Raises InvalidBodyError when the type is JSON and the body is not (RFC 8259: no NaN), or
-        nests too deep to read.
+    def parsed(self) -> JsonValue:
+        """The value of a body that is JSON, whatever type it says it is; None when it is empty.
+
+        Raises InvalidBodyError when it is not JSON (RFC 8259: no NaN), or nests too deep to read.
         """
         if not self.body:
             return None
-        if not self.is_json:
-            return self.text()
+        text = self.text("application/json") or ""
         try:
-            value: JsonValue = json.loads(self.body, parse_constant=_refuse, parse_float=_finite)
+            value: JsonValue = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             raise InvalidBodyError(
-                f"The answer says it is {self.content_type}, but its body is not valid JSON."
+                f"The answer says it is {self.content_type.media_type}, but its body is not valid"
+                " JSON."
             ) from None
         return value
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import httpx2
 
+from runtime.addresses import NO_HOST, is_host
 from runtime.callable_urls import UNREADABLE, target_problem, url_problem
 from runtime.outbound.errors import InvalidUrlError
 
@@ -25,6 +26,12 @@ def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None)
         raise InvalidUrlError(UNREADABLE) from None
     check_url(url)
     return url.copy_with(fragment=None)
+
+
+def check_host(host: str) -> None:
+    """Refuse what can be no host. Raises InvalidUrlError."""
+    if not is_host(host):
+        raise InvalidUrlError(NO_HOST)
 
 
 def _values(value: str | Sequence[str]) -> str | list[str]:

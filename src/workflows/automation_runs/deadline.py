@@ -16,6 +16,8 @@ ALLOWANCE = 1.0001
 class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended
     """The run's row is closed, so its workflow has nothing left to do."""
 
+    retryable = False
+
 
 async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
     """Close the run when it has lasted so long since it began. Raises RunEnded then."""

@@ -114,6 +114,15 @@ async def test_the_body_of_every_content_type_is_in_the_payload(
         {"a": "1", "b": ["ü", ""], "c": ""},
         "form",
     )
+    parts = (
+        b'--x\r\nContent-Disposition: form-data; name="from"\r\n\r\nAda\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n\xff\r\n--x--'
+    )
+    file = {"name": "a", "mimeType": "application/octet-stream", "byteSize": 1, "base64": "/w=="}
+    assert await told("POST", parts, "multipart/form-data; boundary=x") == (
+        {"from": "Ada", "f": file},
+        "form",
+    )
     assert await told("POST", "Grüße".encode(), "text/plain") == ("Grüße", "text")
     assert await told("POST", b"<a/>", None) == ("<a/>", "text")
     latin = "text/plain; charset=iso-8859-1"

@@ -247,6 +247,25 @@ async def test_a_source_reaches_what_its_connection_reaches(
     assert place in answer.text
 
 
+@pytest.mark.parametrize("host", ["..", "a..b", ".a", "a" * 64, "1.2.3.4.5", "a:5432"])
+@pytest.mark.parametrize("provider", ["postgresql", "mysql", "sftp"])
+async def test_a_host_that_no_name_can_be_is_refused(
+    client: Client, space: Space, provider: str, host: str
+) -> None:
+    own = {"username": "u", "hostKey": "ssh-ed25519 AAAA"}
+    rest = own if provider == "sftp" else {"database": "d", "user": "u"}
+    secret = {"secret": "x"} if provider == "sftp" else {"password": "x"}
+    body = {
+        "provider": provider,
+        "label": "S",
+        "config": {"host": host, **rest},
+        "credentials": secret,
+    }
+    answer = await client.post(connections(space), json=body)
+    assert refusal(answer) == (400, "validation_error")
+    assert answer.json()["details"][0]["path"] == "config.host"
+
+
 async def test_only_databases_answer_queries_and_only_providers_have_resources(
     client: Client, space: Space
 ) -> None:

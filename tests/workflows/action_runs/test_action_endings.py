@@ -28,6 +28,7 @@ from models.automation.secrets.shapes import PutSecret
 from models.core.base import Id
 from runtime.families import Family
 from runtime.ids import new_id
+from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import withdraw_starts
@@ -165,7 +166,7 @@ async def test_a_step_whose_end_was_lost_is_repeated_with_the_same_key(
     action_id = await make(engine, "sequence", steps=steps)
     header = await accepted(engine, action_id)
     async with OutboundClient(OutboundPolicy.from_entries(["127.0.0.0/8"])) as outbound:
-        effects = Effects(engine.database, KEYS, outbound, None).by_kind()
+        effects = Effects(engine.database, KEYS, outbound, None, ObjectStore("memory://")).by_kind()
         doing = ActionSteps(engine.database, {}, effects)
         for one in header.steps:
             with monkeypatch.context() as patched:

@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from activities.automation_runs import outside_nodes
+from models.content.files.queries import list_files
+from models.core.pagination import PageRequest
+from tests.support.actions import act, make, step
 from tests.support.endpoint import Serve, after, never, reply
-from tests.support.engine import Engine, by_node, graph, node
+from tests.support.engine import KEYS, Engine, by_node, graph, node
 from tests.support.patience import promised
 from tests.support.run_rows import attempts, error_codes
 
 MEBIBYTE = 1024 * 1024
+JSON = "application/json"
 
 
 async def test_an_answer_is_the_output(engine: Engine, serve: Serve) -> None:
@@ -47,13 +51,18 @@ async def test_an_answer_is_the_output(engine: Engine, serve: Serve) -> None:
     [
         (reply(200, "plain text", type_="text/plain"), "plain text"),
         (reply(200, "<b>ü</b>".encode("latin-1"), type_="text/html; charset=latin-1"), "<b>ü</b>"),
-        (reply(200, b"\xff\x00\x01", type_="application/octet-stream"), "\ufffd\ufffd\x01"),
+        (reply(200, b"\xff\x00\x01", type_="application/octet-stream"), "/wAB"),
+        (reply(200, b"caf\xe9", type_="text/plain"), "Y2Fm6Q=="),
+        (reply(200, b"%PDF-1.7", type_="application/pdf"), "JVBERi0xLjc="),
+        (reply(200, '{"p": "5 €"}'.encode("iso-8859-15"), type_=f"{JSON}; charset=ISO-8859-15"),
+         {"p": "5 €"}),
         (reply(200, [1, None, "x"]), [1, None, "x"]),
         (reply(200, {"\x00": "\ud800"}), {"\ufffd": "\ufffd"}),
         (reply(204, b"", type_=""), None),
     ],
-    ids=["text", "charset", "binary with NUL", "list", "unstorable", "empty"],
-)
+    ids=["text", "charset", "bytes with NUL", "no UTF-8", "ASCII of a PDF", "JSON in a charset",
+         "list", "unstorable", "empty"],
+)  # fmt: skip
 async def test_bodies_of_every_type(engine: Engine, serve: Serve, answer: bytes, body: Any) -> None:
     endpoint = await serve(answer)
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
@@ -105,6 +114,121 @@ async def test_a_final_failure_is_not_repeated(
     assert message in run.error
     assert (len(endpoint.requests), by_node(run)["call"].attempt) == (1, 1)
     assert await attempts(engine, run.id) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "body", "encoding"),
+    [
+        (reply(404, {"reason": "gone"}, x_why="moved"), 404, {"reason": "gone"}, "json"),
+        (reply(404, "<p>Gone</p>", type_="text/html"), 404, "<p>Gone</p>", "text"),
+        (reply(502, b"\xff\x00", type_="image/png"), 502, "/wA=", "base64"),
+        (reply(200, "{broken"), 200, "{broken", "text"),
+        (reply(200, "[" * 150 + "]" * 150), 200, "[" * 150 + "]" * 150, "text"),
+        (reply(200, b"x" * (MEBIBYTE + 1), type_="text/plain"), 200, None, None),
+        (reply(200, b'"' * (MEBIBYTE - 9), type_="text/plain"), 200, None, "text"),
+    ],
+    ids=["4xx", "page", "bytes", "broken JSON", "deep", "too large", "too large as JSON"],
+)
+async def test_a_failed_call_keeps_what_was_answered(
+    engine: Engine, serve: Serve, answer: bytes, status: int, body: Any, encoding: str | None
+) -> None:
+    endpoint = await serve(answer)
+    reads = {
+        key: {"type": "node", "value": f"call.{key}"}
+        for key in ("status", "headers", "body", "bodyEncoding", "error", "errorCode")
+    }
+    run = await engine.run(
+        graph(
+            node("call", "http_request", url=endpoint.url),
+            node("told", "transform", output=reads),
+            edges=[("call", "told", "failure")],
+        )
+    )
+    assert run.status == "succeeded", run.error
+    failed = by_node(run)["call"]
+    assert failed.status == "failed"
+    assert failed.output is not None
+    assert failed.output["headers"]["content-type"]
+    kept = {key: failed.output[key] for key in ("status", "body", "bodyEncoding")}
+    assert kept == {"status": status, "body": body, "bodyEncoding": encoding}
+    told = by_node(run)["told"].output
+    assert told == {**failed.output, "error": failed.error, "errorCode": told["errorCode"]}
+
+
+async def test_what_a_failed_call_keeps_holds_no_secret(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(500, {"you": "t0psecret-value"}, x_echo="t0psecret-value"))
+    auth = {"type": "bearer", "token": "t0psecret-value"}
+    run = await engine.run(graph(node("call", "http_request", url=endpoint.url, auth=auth)))
+    failed = by_node(run)["call"]
+    assert (failed.status, failed.output and failed.output["status"]) == ("failed", 500)
+    assert "t0psecret" not in run.model_dump_json(by_alias=True)
+
+
+async def test_what_a_failed_step_keeps_is_that_of_its_action(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(409, {"reason": "taken"}))
+    run = await act(engine, "http_request", url=endpoint.url)
+    assert (run.status, run.result and run.result["status"]) == ("failed", 409)
+    steps = [step("call", "http_request", url=endpoint.url)]
+    action_id = await make(engine, "sequence", steps=steps)
+    asked = await engine.run(
+        graph(
+            {"id": "act", "kind": "action", "actionId": str(action_id)},
+            node("told", "transform", output={"is": {"type": "node", "value": "act.body.reason"}}),
+            edges=[("act", "told", "failure")],
+        )
+    )
+    assert by_node(asked)["told"].output == {"is": "taken"}
+
+
+async def test_a_failed_webhook_keeps_what_was_answered(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(410, "gone", type_="text/plain"))
+    run = await engine.run(graph(node("hook", "send_webhook", url=endpoint.url, type="x")))
+    output = by_node(run)["hook"].output
+    assert output["webhookId"].startswith("msg_")
+    assert (output["status"], output["body"], output["bodyEncoding"]) == (410, "gone", "text")
+
+
+SAVED = graph(
+    node(
+        "call",
+        "http_request",
+        url={"type": "trigger", "value": "url"},
+        saveAs={"parentItemId": None},
+        retry={"maxAttempts": 2, "initialDelaySeconds": 0},
+    )
+)
+
+
+async def test_an_answer_is_saved_as_a_file(engine: Engine, serve: Serve) -> None:
+    content = b"%PDF-1.7\x00\xff" * MEBIBYTE
+    name = "attachment; filename=no.pdf; filename*=UTF-8''%e2%82%ac%20a.pdf"
+    good = reply(200, content, type_="application/pdf", content_disposition=name)
+    endpoint = await serve(reply(503, {"why": "busy"}), good)
+    run = await engine.run(SAVED, {"url": f"{endpoint.url}x.pdf"})
+    assert run.status == "succeeded", run.error
+    output = by_node(run)["call"].output
+    assert (output["status"], output["body"], output["bodyEncoding"]) == (200, None, None)
+    file = output["file"]
+    assert file == {
+        "fileId": file["fileId"],
+        "name": "€ a.pdf",
+        "mimeType": "application/pdf",
+        "byteSize": len(content),
+    }
+    async with engine.database.transaction() as work:
+        page = PageRequest(limit=10, after=None, keys=KEYS, context=b"files")
+        found = await list_files(work, engine.actor, page)
+    (stored,) = found.files
+    assert str(stored.file_id) == file["fileId"]
+
+
+async def test_no_file_is_made_of_an_answer_that_fails(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(404, {"why": "gone"}))
+    run = await engine.run(SAVED, {"url": endpoint.url})
+    failed = by_node(run)["call"]
+    assert (failed.status, failed.output["status"]) == ("failed", 404)
+    assert failed.output["body"] == {"why": "gone"}
+    assert "file" not in failed.output
 
 
 async def test_texts_beyond_ascii_are_counted_in_bytes_not_escapes(

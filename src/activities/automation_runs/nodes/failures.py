@@ -9,6 +9,7 @@ from sqlalchemy.exc import DataError
 
 from activities.database_errors import RefusedValueError, took_too_long
 from models.automation.automation_runs.errors import NodeError
+from models.core.base import JsonObject
 from models.core.problems import sentence
 from runtime.errors import PlatformError
 from runtime.outbound.errors import OutboundError
@@ -18,12 +19,16 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A node's failure; `retry_after` in seconds is what the other side asked for."""
+    """A node's failure; `retry_after` in seconds is what the other side asked for.
+
+    `output` is what came of the node all the same.
+    """
 
     code: str
     message: str
     retryable: bool = False
     retry_after: float | None = None
+    output: JsonObject | None = None
 
 
 TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
@@ -37,7 +42,8 @@ def failure_of(error: Exception) -> Failure:
         case NodeError():
             quote = f" It said: {error.quoted}" if error.quoted else ""
             message = error.message + quote
-            return Failure(error.failure_code, message, error.retryable, error.retry_after)
+            facts = (error.retryable, error.retry_after, error.output)
+            return Failure(error.failure_code, message, *facts)
         case PlatformError():
             return Failure(error.code, error.message)
         case pydantic.ValidationError():

@@ -1,14 +1,26 @@
 """The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
 from pydantic import JsonValue
 
-from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.invocation import NodeResult, Outgoing
+from activities.automation_runs.nodes.saved_answers import (
+    MAX_SAVED_BYTES,
+    SavedAnswers,
+    scratch,
+)
 from models.automation.automation_runs.errors import NodeError
-from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig
+from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig, SaveAs
 from models.core.base import JsonObject
 from models.core.expressions.rules.json_values import MAX_DEPTH
+from runtime.content_types import as_text_or_base64
 from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
+from runtime.outbound.errors import InvalidBodyError, ResponseTooLargeError
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
 MAX_RESPONSE_BYTES = 1024 * 1024
@@ -25,37 +37,95 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 async def http_request(
-    outbound: OutboundClient, parameters: JsonObject, idempotency_key: str
+    outbound: OutboundClient, files: SavedAnswers, outgoing: Outgoing
 ) -> NodeResult:
-    """`{status, headers, body}` of an expected answer.
+    """`{status, headers, body, bodyEncoding}` of an expected answer; `file` in place of a body.
 
-    Raises NodeError for any other status (4xx but 408/409/425/429 is final) and OutboundError
-    when there is no answer.
+    Raises NodeError for any other status (4xx but 408/409/425/429 is final) and for a body that
+    cannot be read, with what came of the answer, and OutboundError when there is no answer.
     """
-    config = HttpRequestConfig.model_validate(parameters)
-    headers = {**config.headers, **_auth_headers(config.auth)}
-    if config.method not in _SAFE_METHODS:
-        headers.setdefault("Idempotency-Key", idempotency_key)
-    response = await outbound.send(
-        OutboundRequest(
-            method=config.method,
-            url=config.url,
-            headers=headers,
-            query=config.query,
-            body=config.body,
-            timeout_seconds=config.timeout_seconds or 30,
-            max_bytes=MAX_RESPONSE_BYTES,
-        )
-    )
+    config = HttpRequestConfig.model_validate(outgoing.parameters)
+    try:
+        if config.save_as is not None:
+            return await _saved(outbound, files, outgoing, config, config.save_as)
+        response = await outbound.send(_request(config, outgoing.key, MAX_RESPONSE_BYTES))
+    except ResponseTooLargeError as error:
+        output = None if error.head is None else _output(*error.head)
+        raise NodeError(error.code, error.message, output=output) from None
     if not config.expects(response.status):
         raise unexpected(response)
-    return NodeResult(
-        {
-            "status": response.status,
-            "headers": storable(dict(response.headers)),
-            "body": storable(response.json()),
-        }
+    try:
+        body, encoding = response.content()
+        return NodeResult(_output(response.status, response.headers, storable(body), encoding))
+    except InvalidBodyError as error:
+        raise NodeError(error.code, error.message, output=came(response)) from None
+    except NodeError as error:
+        error.output = came(response)
+        raise
+
+
+def _request(config: HttpRequestConfig, key: str, max_bytes: int) -> OutboundRequest:
+    headers = {**config.headers, **_auth_headers(config.auth)}
+    if config.method not in _SAFE_METHODS:
+        headers.setdefault("Idempotency-Key", key)
+    return OutboundRequest(
+        method=config.method,
+        url=config.url,
+        headers=headers,
+        query=config.query,
+        body=config.body,
+        timeout_seconds=config.timeout_seconds or 30,
+        max_bytes=max_bytes,
     )
+
+
+async def _saved(
+    outbound: OutboundClient,
+    files: SavedAnswers,
+    outgoing: Outgoing,
+    config: HttpRequestConfig,
+    place: SaveAs,
+) -> NodeResult:
+    await files.check(outgoing, place)
+    with scratch() as directory:
+        path = Path(directory, "body")
+        request = _request(config, outgoing.key, MAX_SAVED_BYTES)
+        response = await files.send(outbound, request, path)
+        if not config.expects(response.status):
+            begin = await asyncio.to_thread(_beginning, path)
+            raise unexpected(replace(response, body=begin))
+        file = await files.save(outgoing, place, response, path)
+    return NodeResult({**_output(response.status, response.headers), "file": file})
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_RESPONSE_BYTES)
+
+
+def came(response: OutboundResponse) -> JsonObject:
+    """The output of a node that fails on an answer: as of one that succeeds, if it can be read."""
+    try:
+        body, encoding = response.content()
+        body = storable(body)
+    except (InvalidBodyError, NodeError):
+        raw = replace(response.content_type, media_type="text/plain")
+        body, encoding = as_text_or_base64(raw, response.body)
+    return _output(response.status, response.headers, body, encoding)
+
+
+def _output(
+    status: int,
+    headers: Mapping[str, str],
+    body: JsonValue = None,
+    encoding: str | None = None,
+) -> JsonObject:
+    return {
+        "status": status,
+        "headers": storable(dict(headers)),
+        "body": body,
+        "bodyEncoding": encoding,
+    }
 
 
 def storable(value: JsonValue, depth: int = 0) -> JsonValue:
@@ -80,7 +150,7 @@ def _storable_text(text: str) -> str:
 
 
 def unexpected(response: OutboundResponse) -> NodeError:
-    """The failure an answer of this status is: 4xx but 408, 409, 425 and 429 is final."""
+    """The failure an answer of this status is, with it: 4xx but 408, 409, 425 and 429 is final."""
     wait = response.retry_after
     return NodeError(
         f"http_{response.status}",
@@ -88,14 +158,16 @@ def unexpected(response: OutboundResponse) -> NodeError:
         retryable=not 400 <= response.status < 500 or response.retryable,
         retry_after=None if wait is None else min(wait, MAX_RETRY_AFTER),
         quoted=_excerpt(response),
+        output=came(response),
     )
 
 
 def _excerpt(response: OutboundResponse) -> str:
     """The beginning of a response body, if it is text."""
-    if not (response.is_json or response.content_type == "text/plain"):
+    content_type = response.content_type
+    if not (content_type.is_json or content_type.media_type == "text/plain"):
         return ""
-    words = " ".join(_storable_text(response.text()[:QUOTED_CHARACTERS]).split())
+    words = " ".join(_storable_text((response.text() or "")[:QUOTED_CHARACTERS]).split())
     return "" if words in _NOTHING else words
 
 

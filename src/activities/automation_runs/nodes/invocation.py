@@ -9,6 +9,7 @@ from models.automation.automations.rules.language.bindings import BindingContext
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
+from runtime.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,9 @@ class Outgoing:
     """The time the first attempt began."""
     last: bool
     """No attempt follows this one."""
+    actor: Actor
+    redaction: Redaction | None = None
+    """The secrets that are sent, if any."""
 
 
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]

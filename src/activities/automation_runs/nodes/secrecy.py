@@ -61,7 +61,7 @@ class Secrecy:
         if not redaction:
             return await effect(replace(outgoing, parameters=parameters))
         try:
-            result = await effect(replace(outgoing, parameters=parameters))
+            result = await effect(replace(outgoing, parameters=parameters, redaction=redaction))
         except (*DATABASE_AWAY, CallHeldError):
             raise
         except Exception as error:  # noqa: BLE001  # its text may quote what was sent
@@ -136,6 +136,7 @@ def discreet(error: Exception, redaction: Redaction) -> Exception:
         redaction.text(message),
         retryable=failure.retryable,
         retry_after=failure.retry_after,
+        output=failure.output and redaction.value(failure.output),
     )
 
 

@@ -26,8 +26,8 @@ class WebhookNode:
     async def send(self, outgoing: Outgoing) -> NodeResult:
         """`{webhookId, status}` of an answer 2xx; id and body are constant over attempts.
 
-        Raises NodeError for any other status and for an endpoint that takes nothing, and
-        OutboundError when there is no answer.
+        Raises NodeError for any other status, with the answer, and for an endpoint that takes
+        nothing, and OutboundError when there is no answer.
         """
         config = SendWebhookConfig.model_validate(outgoing.parameters)
         async with self._database.transaction() as work:
@@ -43,7 +43,9 @@ class WebhookNode:
         )
         response = await call.send(self._outbound)
         if not 200 <= response.status < 300:
-            raise unexpected(response)
+            failure = unexpected(response)
+            failure.output = {"webhookId": call.message_id, **(failure.output or {})}
+            raise failure
         return NodeResult({"webhookId": call.message_id, "status": response.status})
 
     async def _receiver(

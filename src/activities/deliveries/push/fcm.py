@@ -40,6 +40,8 @@ _DEAD = frozenset({"UNREGISTERED", "SENDER_ID_MISMATCH"})
 class NoTokenError(Exception):
     """The token endpoint gave no access token."""
 
+    retryable = False
+
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.code)
         self.answer = answer

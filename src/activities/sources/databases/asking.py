@@ -29,13 +29,13 @@ async def fetch_rows(
     Raises SourceProblem. All of it takes at most so many seconds.
     """
     address = query.address
-    async with outbound.turn(address.host):
-        try:
+    try:
+        async with outbound.turn(address.host):
             found = await outbound.addresses(address.host, address.port)
-        except OutboundError as error:
-            raise problem_of(error) from error
-        checked = replace(query, addresses=[str(one) for one in found])
-        return await _rows(checked, path, seconds)
+            checked = replace(query, addresses=[str(one) for one in found])
+            return await _rows(checked, path, seconds)
+    except OutboundError as error:
+        raise problem_of(error) from error
 
 
 async def _rows(checked: DatabaseQuery, path: Path, seconds: float) -> int:

@@ -23,6 +23,7 @@ from models.core.expressions.rules.json_paths import matches, read_query
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_COLUMNS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
+from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
 _DEPTH = 4
@@ -75,13 +76,7 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
     content = page.read_bytes()
     if not content.strip():
         refuse("The file is empty.")
-    encoding: str = detect_encoding(content)
-    if encoding.startswith("utf-8"):
-        try:
-            return _parsed(content)
-        except UnicodeDecodeError:
-            encoding = options.charset or "utf-8"
-    return _parsed(_decoded(content, encoding, "The file"))
+    return _value(content, options, "The file")
 
 
 def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
@@ -176,21 +171,25 @@ def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:
     with path.open("rb") as file:
         for number, line in enumerate(bounded_lines(file), start=1):
             if line.strip():
-                what = f"Line {number}"
-                try:
-                    yield _parsed(line, what)
-                except UnicodeDecodeError:
-                    yield _parsed(_decoded(line, options.charset or "utf-8", what), what)
+                yield _value(line, options, f"Line {number}")
 
 
-def _decoded(content: bytes, encoding: str, what: str) -> str:
-    try:
-        return content.decode(encoding)
-    except (UnicodeError, LookupError):
-        refuse(f"{what} is not written in {encoding}. JSON is written in UTF-8.")
+def _value(content: bytes, options: ReadOptions, what: str) -> JsonValue:
+    """The value of JSON in UTF-8, or in the charset that is stated. Raises SourceProblem."""
+    stated = ContentType("application/json", options.charset)
+    if not stated.is_beside_ascii and detect_encoding(content).startswith("utf-8"):
+        try:
+            # Without a second copy in memory, which nearly all JSON needs not.
+            return _parsed(content, what)
+        except UnicodeDecodeError:
+            pass
+    text = stated.decode(content)
+    if text is None:
+        refuse(f"{what} is not written in {stated.charset or 'utf-8'}. JSON is written in UTF-8.")
+    return _parsed(text, what)
 
 
-def _parsed(content: bytes | str, what: str = "The file") -> JsonValue:
+def _parsed(content: bytes | str, what: str) -> JsonValue:
     """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
     try:
         if isinstance(content, str):

@@ -134,8 +134,9 @@ GRAPH = Guide(
             name="failures",
             says=(
                 "After a failed node only its edges `failure` and `finally` are taken. The nodes"
-                " behind them read its `error` and `errorCode` in place of an output. Without such"
-                " an edge the branch ends, and the run fails.\n\n"
+                " behind them read its `error` and `errorCode`, and beside them what came of it"
+                " all the same: after an answer that was not expected, its `status`, `headers`"
+                " and `body`. Without such an edge the branch ends, and the run fails.\n\n"
                 "`onError` of the graph decides on the other branches when a run fails: `stop`"
                 " cancels them, `continue` lets them end. `failureAutomationId` of the graph names"
                 " the failure handler: an automation that is started with `{automationId, runId,"

@@ -185,7 +185,7 @@ async def finish(work: UnitOfWork, header: ActionRunHeader) -> Ended:
     if failed:
         place = f"{failed[0].step_id}: " if len(rows) > 1 else ""
         error = f"{place}{failed[0].error}"
-        end = Ended(ActionRunStatus.FAILED, None, error, failed[0].error_code)
+        end = Ended(ActionRunStatus.FAILED, failed[0].result, error, failed[0].error_code)
     else:
         result = succeeded[-1].result if succeeded else {}
         end = Ended(ActionRunStatus.SUCCEEDED, result)

@@ -37,7 +37,7 @@ class StepResult(Shape):
 
 
 class ActionRunDetail(Shape):
-    """One run; its `result` is that of the last step that succeeded."""
+    """One run; its `result` is that of the last step that succeeded, or of the one that failed."""
 
     id: Id
     action_id: Id

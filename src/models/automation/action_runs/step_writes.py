@@ -53,12 +53,18 @@ async def skip_step(work: UnitOfWork, run_id: Id, step_id: str) -> None:
 
 
 async def fail_step(
-    work: UnitOfWork, run_id: Id, step_id: str, code: str, message: str, attempt: int
+    work: UnitOfWork,
+    run_id: Id,
+    step_id: str,
+    *,
+    code: str,
+    message: str,
+    attempt: int,
+    result: JsonObject | None = None,
 ) -> None:
-    """Write a step's final failure."""
-    error = message[:ERROR_LIMIT]
-    status = StepStatus.FAILED
-    await _write(work, run_id, step_id, status, error=error, error_code=code, attempt=attempt)
+    """Write a step's final failure, and the result that came of it all the same."""
+    values = {"error": message[:ERROR_LIMIT], "error_code": code, "result": result}
+    await _write(work, run_id, step_id, StepStatus.FAILED, attempt=attempt, **values)
 
 
 async def _write(

@@ -1,5 +1,6 @@
 """Errors of runs."""
 
+from models.core.base import JsonObject
 from runtime.errors import PlatformError, RunError
 
 
@@ -20,6 +21,8 @@ class NodeWrittenError(PlatformError):
     It is expected where two workers hold the same run, one of them without knowing of the other.
     """
 
+    retryable = True
+
     tag = "ApiConflict"
     code = "node_written"
     status = 409
@@ -33,7 +36,8 @@ class NodeError(PlatformError):
 
     `retryable` failures are tried again as the node's `retry` allows; `retry_after` seconds,
     when given, is what the other side asked for. `quoted` is what it said: it follows the message
-    unless a secret was sent.
+    unless a secret was sent. `output` is what the node shows and what others read of it, as far as
+    it came.
     """
 
     tag = "ApiRunError"
@@ -47,9 +51,11 @@ class NodeError(PlatformError):
         retryable: bool = False,
         retry_after: float | None = None,
         quoted: str = "",
+        output: JsonObject | None = None,
     ) -> None:
         super().__init__(message)
         self.quoted = quoted
+        self.output = output
         self.failure_code = code
         self.retryable = retryable
         self.retry_after = retry_after

@@ -99,15 +99,18 @@ async def fail_node(
     code: str,
     message: str,
     attempt: int = 1,
+    output: JsonObject | None = None,
 ) -> None:
-    """Write a node's final failure."""
-    values = {
+    """Write a node's final failure, and the output that came of it all the same."""
+    values: JsonObject = {
         "status": NodeStatus.FAILED,
         "attempt": attempt,
         "error": message[:ERROR_LIMIT],
         "error_code": code,
         "completed_at": utc_now(),
     }
+    if output is not None:
+        values["output"] = output
     await _write(work, key, before, values)
 
 

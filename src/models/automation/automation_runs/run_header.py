@@ -144,10 +144,11 @@ _HEADER = PreparedStatement(select(*header_columns()).where(RUN_IS_OPEN))
 _RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
 _SCOPES = bindparam("scopes", type_=ARRAY(Text))
 _ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
-_FAILURE = func.jsonb_build_object(
+_REASON = func.jsonb_build_object(
     "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
 )
-"""The object that bindings read of a failed node."""
+_FAILURE = func.coalesce(node_run.c.output, literal({}, node_run.c.output.type)).concat(_REASON)
+"""The object that bindings read of a failed node: its reason beside what came of it."""
 _OUTPUTS = (
     select(
         node_run.c.node_id,
@@ -193,7 +194,7 @@ class NodeOutput(Protocol):
 async def load_outputs(
     work: Work, header: RunHeader, node_ids: Collection[str] | None, scopes: Sequence[str]
 ) -> Sequence[NodeOutput]:
-    """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of failed nodes.
+    """Outputs of the nodes that ended in these scopes; failed nodes have `error` and `errorCode`.
 
     `node_ids` None asks for every node. Of several rows of a node the last one counts: this run's
     rows come after the rows of the runs it replays (decisions D3), the rows of scopes named first

@@ -83,6 +83,8 @@ _POLLED = PreparedStatement(
 class _OvertakenError(Exception):
     """A change was committed during the poll. It may have moved a date that the poll missed."""
 
+    retryable = True
+
 
 async def poll_dates(work: UnitOfWork) -> bool:
     """Do one poll that is due. Returns False when none is."""

@@ -17,14 +17,16 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.files.queries import as_stored_file, stored_file
 from models.content.files.rows import FileRow
 from models.content.files.rules import Content, file_name
 from models.content.files.shapes import StoredFile
 from models.content.files.tables import file
-from models.content.items.commands import trash_item
+from models.content.items.commands import create_item_for, trash_item
 from models.content.items.joins import ITEM, item_placing, placing
+from models.content.items.rules import ItemKind
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -75,6 +77,36 @@ async def register_file(
     values = _values(work, content, file_id, workspace_id, user_id, private=False)
     (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=FileRow)
     return as_stored_file(row, keys, work.now)
+
+
+async def save_file(
+    work: UnitOfWork,
+    actor: Actor,
+    content: Content,
+    *,
+    file_id: Id,
+    user_id: Id,
+    parent_item_id: Id | None,
+    placed: bool,
+) -> bool:
+    """Record a file, with an item if it is `placed`; False where there is one of this id.
+
+    Raises what `create_item_for` raises.
+    """
+    values = _values(work, content, file_id, actor.workspace_id, user_id, private=False)
+    new = upsert(file).values(values).on_conflict_do_nothing().returning(file.c.id)
+    if await work.scalar(new) is None:
+        return False
+    if placed:
+        await create_item_for(
+            work,
+            actor,
+            ItemKind.FILE,
+            file_id,
+            content.name,
+            parent_item_id=parent_item_id,
+        )
+    return True
 
 
 async def register_private_file(

@@ -41,6 +41,8 @@ Filter: TypeAlias = L | AllOf[L] | AnyOf[L] | Not[L]
 class FilterError(Exception):
     """A filter cannot be read; each problem is a path and a sentence that may begin with it."""
 
+    retryable = False
+
     def __init__(self, *problems: tuple[str, str]) -> None:
         super().__init__("; ".join(f"{path}: {message}" for path, message in problems))
         self.problems = problems
@@ -71,6 +73,8 @@ def positive_leaf(op: Op, leaf: Callable[[Op], L]) -> Filter[L]:
 
 class _TooManyError(Exception):
     """The tree is too large to read on."""
+
+    retryable = False
 
 
 class _Reader(Generic[L]):

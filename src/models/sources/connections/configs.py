@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from models.core.base import EXAMPLE_ID, Input, InputId, example
 from models.core.http_inputs import CallableUrl, HeaderName
-from runtime.callable_urls import host_problem
+from models.core.problems import refused_for
+from runtime.callable_urls import host_name_problem, host_problem
 
 _Username = Annotated[str, Field(max_length=256, pattern=r"^[^:\x00-\x1f]+$")]
 _ExternalId = Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -46,7 +47,11 @@ class HttpConnection(Input):
         return self
 
 
-_Host = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9._:-]+$")]
+_Host = Annotated[
+    str,
+    Field(min_length=1, max_length=254, pattern=r"^[A-Za-z0-9._:-]+$"),
+    refused_for(host_name_problem),
+]
 _Port = Annotated[int, Field(ge=1, le=65_535)]
 _SqlName = Annotated[str, Field(min_length=1, max_length=128)]
 
@@ -124,7 +129,7 @@ class S3Connection(Input):
     model_config = example({"bucket": "reports", "region": "eu-central-1"})
 
     bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
-    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")] = "us-east-1"
+    region: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")] = "us-east-1"
     endpoint: CallableUrl | None = None
     prefix: Annotated[str, Field(max_length=1_000, pattern=r"^([^\x00-\x1f/][^\x00-\x1f]*/)?$")] = (
         ""

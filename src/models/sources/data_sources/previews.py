@@ -12,7 +12,7 @@ from models.sources.data_sources.commands import checked_config
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, UpstreamError, ValidationError
+from runtime.errors import InProgressError, InternalError, UpstreamError, ValidationError
 from runtime.families import Family
 
 MAX_ROWS = 50
@@ -73,8 +73,8 @@ async def preview_outcome(
     if job.status == JobStatus.SUCCEEDED:
         return DataSourcePreview.model_validate(job.result)
     if job.status not in OPEN_JOB:
-        if job.error is None:
-            raise UpstreamError("The source could not be read. Try again.")
+        if job.error is None or job.error_code == InternalError.code:
+            raise UpstreamError(job.error or "The source could not be read. Try again.")
         raise ValidationError.at("config", job.error)
     if last:
         raise InProgressError("The source takes long to answer. Try again.")

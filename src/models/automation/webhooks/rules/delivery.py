@@ -1,10 +1,9 @@
 """A call to a webhook, as it arrived."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s";]{1,40})', re.IGNORECASE)
+from runtime.content_types import ContentType
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,6 @@ class Delivery:
         return values[0] if len(values) == 1 else None
 
     @property
-    def media_type(self) -> str:
-        """The type the body is said to have, in lower case and without parameters."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
-
-    @property
-    def charset(self) -> str | None:
-        """The charset the body is said to be in, in lower case."""
-        found = _CHARSET.search(self.header("content-type") or "")
-        return found and found[1].lower()
+    def content_type(self) -> ContentType:
+        """The type the body is said to have."""
+        return ContentType.parse(self.header("content-type") or "")

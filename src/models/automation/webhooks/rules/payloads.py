@@ -1,7 +1,5 @@
 """The trigger payload of a run that a webhook call started (decisions C7)."""
 
-import base64
-import codecs
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -10,8 +8,10 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 
 from models.automation.automations.rules.triggers.webhooks import SECRET_HEADER, Webhook
+from models.automation.webhooks.rules import form_data
 from models.automation.webhooks.rules.delivery import Delivery
 from models.core.base import JsonObject
+from runtime.content_types import ContentType, as_text_or_base64
 from runtime.errors import ValidationError
 from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
 
@@ -27,13 +27,6 @@ _TRANSPORT = re.compile(
     r"|proxy-connection|forwarded|x-forwarded-.+|x-real-ip)\Z"
 )
 """Headers about the connection, of the client or of a proxy before us."""
-_CHARSETS = frozenset(
-    {"utf-8", "utf-16", "utf-16le", "utf-16be", "us-ascii", "koi8-r", "shift_jis", "euc-jp"}
-    | {"euc-kr", "big5", "gbk", "gb2312", "gb18030"}
-    | {f"iso-8859-{part}" for part in range(1, 17) if part != 12}
-    | {f"windows-125{part}" for part in range(9)}
-)
-"""By their IANA names. Python has codecs that are no charsets, such as `idna` and `zip`."""
 
 
 def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
@@ -68,60 +61,47 @@ def _body(delivery: Delivery) -> tuple[Any, str | None]:
     """The body as a JSON value, and how it was read: `json`, `form`, `text` or `base64`."""
     if delivery.method == "GET" or not delivery.body:
         return None, None
-    media_type = delivery.media_type
-    if media_type == "application/json" or media_type.endswith("+json"):
-        return _json(delivery.body), "json"
-    if media_type == "application/x-www-form-urlencoded":
-        return _fields(delivery.body, "body"), "form"
-    text = _text(delivery)
-    if text is None:
-        return base64.b64encode(delivery.body).decode(), "base64"
-    return text, "text"
+    content_type = delivery.content_type
+    if content_type.is_json:
+        return _json(content_type, delivery.body), "json"
+    if content_type.media_type == "application/x-www-form-urlencoded":
+        return _fields(delivery.body, "body", content_type.charset or "utf-8"), "form"
+    if content_type.media_type == form_data.TYPE:
+        said = delivery.header("content-type") or ""
+        return _by_name(form_data.form_pairs(said, delivery.body)), "form"
+    return as_text_or_base64(content_type, delivery.body)
 
 
-def _text(delivery: Delivery) -> str | None:
-    """The body in the charset it is said to have, else in UTF-8; None when it is no text."""
-    for charset in (delivery.charset, "utf-8"):
-        if charset not in _CHARSETS:
-            continue
-        try:
-            text = delivery.body.decode(charset)
-        except UnicodeDecodeError:
-            continue
-        if "\x00" not in text:
-            return text
-    return None
-
-
-def _json(body: bytes) -> JsonValue:
+def _json(content_type: ContentType, body: bytes) -> JsonValue:
+    text = content_type.decode(body)
     try:
-        # Others' ids go beyond what we let our own clients write, and a byte order mark may be
-        # ignored (RFC 8259, 8.1).
-        return parse(body.removeprefix(codecs.BOM_UTF8), largest=MAX_FINITE_INTEGER)
+        # Others' ids go beyond what we let our own clients write.
+        return parse(body if text is None else text.encode(), largest=MAX_FINITE_INTEGER)
     except StrictJsonError as error:
         raise ValidationError.at(error.path, error.message) from None
 
 
-def _fields(encoded: bytes, place: str) -> JsonObject:
+def _fields(encoded: bytes, place: str, charset: str = "utf-8") -> JsonObject:
     """The fields of a form or a query by name; one that occurs several times is a list."""
     try:
         pairs = parse_qsl(
             encoded.decode("ascii"),
             keep_blank_values=True,
+            encoding=charset,
             errors="strict",
             max_num_fields=MAX_FIELDS,
         )
     except ValueError:
         raise ValidationError.at(
-            place, f"It must be percent-encoded UTF-8 text of at most {MAX_FIELDS} fields."
+            place, f"It must be percent-encoded text of at most {MAX_FIELDS} fields."
         ) from None
     if any("\x00" in part for pair in pairs for part in pair):
         raise ValidationError.at(place, "NUL is not text.")
     return _by_name(pairs)
 
 
-def _by_name(pairs: Iterable[tuple[str, str]]) -> JsonObject:
-    found: dict[str, list[str]] = {}
+def _by_name(pairs: Iterable[tuple[str, JsonValue]]) -> JsonObject:
+    found: dict[str, list[JsonValue]] = {}
     for name, value in pairs:
         found.setdefault(name, []).append(value)
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}

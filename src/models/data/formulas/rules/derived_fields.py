@@ -77,6 +77,8 @@ def dependents(catalog: Catalog, ref: FieldRef) -> list[FieldRef]:
 
 
 class _ProblemError(Exception):
+    retryable = False
+
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.detail = Detail(f"settings.{path}", message)

@@ -28,6 +28,8 @@ from runtime.database import UnitOfWork
 class RunOverError(Exception):
     """The run was closed by somebody else; what its transaction wrote is rolled back."""
 
+    retryable = False
+
 
 class RunEnd(NamedTuple):
     """The end of a run: its counts, its result, or the problem that kept it from one."""

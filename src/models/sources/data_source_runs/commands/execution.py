@@ -30,6 +30,8 @@ APPLY_SECONDS = 600
 class StagedRowsLostError(Exception):
     """PostgreSQL has crashed since the rows were staged: they are to be staged again."""
 
+    retryable = True
+
 
 async def take_long(work: UnitOfWork) -> None:
     """Let statements of this transaction take as long as very many rows need."""

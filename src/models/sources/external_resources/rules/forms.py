@@ -33,3 +33,5 @@ class HostedForm:
 
 class NoFormError(ValueError):
     """A document that describes no form."""
+
+    retryable = False

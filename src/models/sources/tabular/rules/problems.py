@@ -27,6 +27,8 @@ class SourceProblem(Exception):  # noqa: N818  # an outcome that people read, no
     asks to be left alone.
     """
 
+    retryable: bool = False
+
     def __init__(
         self,
         kind: ErrorKind,

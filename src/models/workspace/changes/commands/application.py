@@ -157,6 +157,8 @@ async def _tried_out(
 class _NothingKeptError(Exception):
     """Ends the savepoint of a trial."""
 
+    retryable = False
+
 
 async def _tried(
     work: UnitOfWork, actor: Actor, keys: KeyRing, operation: Operation, names: dict[str, Id]

@@ -36,6 +36,8 @@ _entry = legacy_import_workspace.c
 class EntryMovedError(Exception):
     """The run has been cancelled, or somebody else works on the entry: there is nothing to do."""
 
+    retryable = True
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

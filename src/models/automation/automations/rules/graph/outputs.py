@@ -41,13 +41,17 @@ _COUNTS = {
     "results": _key(_LIST, "With `collect`: one output for each iteration, in order."),
 }
 
+_ANSWERED = ("headers", "body", "bodyEncoding")
+
 OUTPUTS: Mapping[NodeKind, Output] = {
     NodeKind.ACTION: Output("The result of the action, as its kind gives it.", open=True),
     NodeKind.HTTP_REQUEST: Output(
         keys={
             "status": _key(_COUNT, "The status of the answer."),
             "headers": _key(_OBJECT, "Its headers, with names in lower case."),
-            "body": _key({}, "Its JSON, else its text."),
+            "body": _key({}, "Its JSON, else its text, else its bytes in Base64."),
+            "bodyEncoding": _key(_TEXT, "`json`, `text` or `base64`; null without a body."),
+            "file": _key(_OBJECT, "With `saveAs`: `{fileId, name, mimeType, byteSize}`."),
         }
     ),
     NodeKind.QUERY_RECORDS: Output(
@@ -109,6 +113,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
         keys={
             "webhookId": _key(_TEXT, "The `webhook-id` of the event."),
             "status": _key(_COUNT, "The status of the answer."),
+            **{key: _key({}, "After a failure: as of `http_request`.") for key in _ANSWERED},
         }
     ),
     NodeKind.RESPOND: Output(
@@ -129,7 +134,7 @@ OUTPUTS: Mapping[NodeKind, Output] = {
 }
 
 AFTER_FAILURE = ("error", "errorCode")
-"""The keys of a node that failed, in place of the keys of its output."""
+"""The keys of a node that failed, beside the keys of its output, if it has one."""
 SIMULATED = "simulated"
 """The output of a node with side effects in a simulated test run: true under this key."""
 

@@ -12,6 +12,7 @@ from models.automation.automations.rules.graph.configs.effects import (
     HttpRequestConfig,
     NotifyConfig,
     RespondConfig,
+    SaveAs,
     SendEmailConfig,
     SendWebhookConfig,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "QueryRecordsConfig",
     "RepeatConfig",
     "RespondConfig",
+    "SaveAs",
     "SendEmailConfig",
     "SendWebhookConfig",
     "StopConfig",

@@ -19,12 +19,18 @@ from models.core.http_inputs import (
     HeaderValue,
     QueryParameters,
 )
+from models.core.problems import refused_for
+from runtime.callable_urls import host_name_problem
 
 MAX_RECIPIENTS = 100
 
 _Title = Annotated[str, Field(min_length=1, max_length=500)]
 _Body = Annotated[str, Field(max_length=20_000)]
-_Address = Annotated[str, Field(max_length=254, pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
+_Address = Annotated[
+    str,
+    Field(max_length=254, pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$"),
+    refused_for(lambda address: host_name_problem(address.rpartition("@")[2])),
+]
 _Addresses = Annotated[list[_Address], Field(min_length=1, max_length=MAX_RECIPIENTS)]
 _Statuses = Annotated[list[Status | StatusClass], Field(min_length=1, max_length=50)]
 
@@ -48,12 +54,31 @@ class HttpAuth(Input):
         return self
 
 
-class HttpRequestConfig(Input):
-    """Call another server; the output is `{status, headers, body}`.
+class SaveAs(Input):
+    """A file of the workspace that an answer becomes.
 
+    Without `name` it has the one that the answer gives. With `parentItemId` it is placed below that
+    item, with null at the root; without, it is in the list of files alone.
+    """
+
+    model_config = example({"name": "invoice.pdf"})
+
+    name: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    parent_item_id: InputId | None = None
+
+
+class HttpRequestConfig(Input):
+    """Call another server; the output is `{status, headers, body, bodyEncoding}`.
+
+    The body is the JSON of an answer that says it is JSON, else its text, in the charset that the
+    answer states. An answer that is no text, such as an image or a PDF, is its bytes in Base64.
+    `bodyEncoding` says which: `json`, `text` or `base64`. With `saveAs` the answer, of up to 100
+    MiB, becomes a file instead: `file` of the output is `{fileId, name, mimeType, byteSize}`. It is
+    made once, however often the call is tried.
     A connection that is named by its id signs in, in place of `auth`.
-    `expectStatus` holds statuses or classes such as 2xx; any other answer is a failure. A 4xx is
-    not tried again, except 408, 409, 425 and 429.
+    `expectStatus` holds statuses or classes such as 2xx; any other answer is a failure, after which
+    the same output can be read beside `error` and `errorCode`. A 4xx is not tried again, except
+    408, 409, 425 and 429.
     """
 
     model_config = example(
@@ -73,6 +98,7 @@ class HttpRequestConfig(Input):
     body: Any = None
     auth: HttpAuth | None = None
     connection_id: InputId | None = None
+    save_as: SaveAs | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)] | None = None
     expect_status: Annotated[
         _Statuses,
