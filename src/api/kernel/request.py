@@ -34,6 +34,7 @@ class Claim:
 
     fingerprint: bytes
     request_hash: bytes
+    workspace_id: UUID | None
     lasting: bool
 
 
