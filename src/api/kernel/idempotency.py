@@ -66,7 +66,7 @@ async def once(
 async def answered_before(
     operation: Operation, request: ApiRequest, places: Sequence[UUID]
 ) -> bool:
-    """Whether a call with the key of this one was answered in one of the workspaces."""
+    """True when a call with this one's key was about one of the workspaces."""
     key = read_key(request.idempotency_keys()) if operation.access.idempotent else None
     if key is None or not places:
         return False
@@ -129,17 +129,11 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
         raise refusal
     request.error = refusal.code
     response = error_response(refusal)
-    given = _reply(response)
+    reply = _reply(response)
+    call = claimed.fingerprint, claimed.request_hash
     async with request.services.database.transaction() as work:
-        kept = await keep_refusal(
-            work,
-            request.services.keys,
-            claimed.fingerprint,
-            claimed.request_hash,
-            given,
-            claimed.workspace_id,
-        )
-    return response if kept is given else _replayed(request, kept)
+        stored = await keep_refusal(work, request.services.keys, *call, reply, claimed.workspace_id)
+    return response if stored is reply else _replayed(request, stored)
 
 
 def _replayed(request: ApiRequest, reply: Reply) -> Response:
@@ -156,7 +150,7 @@ def _replayed(request: ApiRequest, reply: Reply) -> Response:
 
 
 def _digest(request: ApiRequest, value: object) -> bytes:
-    """What makes two requests with one key the same: query and body."""
+    """The digest of query and body, by which two requests with one key are the same."""
     return fingerprint(
         request.scope["query_string"],
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),

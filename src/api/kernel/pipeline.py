@@ -208,11 +208,8 @@ class _Pipeline:
         share = request.services.shares.held(request.share, heavy=heavy)
         async with share, self._unit_of_work() as work:
             request.begin(work)
-            if self.proof is not None:
-                earlier = await self._admit(self.body)
-                if earlier is not None:
-                    return earlier
-            return await self._call_endpoint()
+            earlier = None if self.proof is None else await self._admit()
+            return earlier or await self._call_endpoint()
 
     def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:
         database = self.request.services.database
@@ -220,14 +217,14 @@ class _Pipeline:
             return database.transaction()
         return database.snapshot() if self.operation.access.snapshot else database.reading()
 
-    async def _admit(self, body: Body) -> Response | None:
+    async def _admit(self) -> Response | None:
         """Authenticate and authorize the caller; between the two a bad body is refused.
 
         A request that was answered before gets that answer, although what it names is gone or
         closed to the caller since (ADR 0131).
         """
         operation, request = self.operation, self.request
-        caller = await self._authenticated(body)
+        caller = await self._authenticated(self.body)
         places = enter(operation, request, caller)
         try:
             await find(operation, request, caller, places)

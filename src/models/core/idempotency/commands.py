@@ -64,7 +64,7 @@ async def claim(
 
 
 async def is_known(work: UnitOfWork, fingerprint: bytes, workspace_ids: Sequence[Id]) -> bool:
-    """Whether a call about one of the workspaces has used the key within the window."""
+    """True when a call about one of the workspaces has used the key within the window."""
     used = idempotency_reply.c.workspace_id.in_(workspace_ids)
     return await work.scalar(select(_living(work, fingerprint).where(used).exists())) is True
 
