@@ -221,9 +221,9 @@ async def list_automation_node_runs(  # the filters of a list
     """
     automation_id, run_id = request.ids["automationId"], request.ids["runId"]
     page = request.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
-    await queries.load_run(request.work, request.actor, automation_id, run_id)
+    run = await queries.load_run(request.work, request.actor, automation_id, run_id)
     wanted = (node_id, scope_key, status)
-    listed = await node_queries.list_node_runs(request.work, request.actor, run_id, page, *wanted)
+    listed = await node_queries.list_node_runs(request.work, request.actor, run, page, *wanted)
     await show_waits(request.work, request.actor, listed.node_runs)
     return Data(listed)
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
-from models.automation.automation_runs.first_nodes import queued_nodes
+from models.automation.automation_runs.first_nodes import unbegun_nodes
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
@@ -103,9 +103,9 @@ async def detail(
     }
     metadata |= await worker_metadata(work, run)
     await node_queries.show_last_errors(work, actor, run_id, nodes)
-    if run.status == RunStatus.QUEUED:
-        shown = {node.id for node in nodes}
-        nodes += [node for node in await queued_nodes(work, run) if node.id not in shown]
+    if not trimmed:
+        begun = [node.id for node in nodes if not node.metadata.get("reused")]
+        nodes += await unbegun_nodes(work, run, begun)
     return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
@@ -120,7 +120,7 @@ async def accepted_detail(
         "trimmed": False,
     }
     return AutomationRunDetail(
-        **_run_fields(run, metadata), node_runs=await queued_nodes(work, run)
+        **_run_fields(run, metadata), node_runs=await unbegun_nodes(work, run)
     )
 
 
