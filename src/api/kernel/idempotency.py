@@ -42,7 +42,8 @@ async def once(
 
     An endpoint refuses by raising, which rolls the claim back; `refused` then stores the refusal.
     The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
-    is the same request until it is answered (decisions C18).
+    is the same request until it is answered (decisions C18). A person without an account who sends
+    a form twice at once waits for its one answer.
     """
     request.idempotency_key = key = read_key(request.idempotency_keys())
     if key is None and not joins:
@@ -51,7 +52,12 @@ async def once(
     scope = _scope_of(request, digest if key is None else key.encode())
     call = Claim(scope, digest, request.workspace_id, lasting=key is not None)
     claimed = await claim(
-        request.work, request.services.keys, scope, digest, call.workspace_id, waits=joins
+        request.work,
+        request.services.keys,
+        scope,
+        digest,
+        call.workspace_id,
+        waits=joins or request.caller is None,
     )
     if isinstance(claimed, Reply):
         return _replayed(request, claimed)
@@ -162,11 +168,11 @@ def _reply(response: Response) -> Reply:
 
 
 def _scope_of(request: ApiRequest, own: bytes) -> bytes:
-    """The scope of a key: one caller, method and path."""
-    principal = request.principal
+    """The scope of a key: one caller, or all without an account; method and path."""
+    caller = request.caller
     return fingerprint(
-        principal.type.encode(),
-        principal.id.bytes,
+        b"anybody" if caller is None else caller.type.encode(),
+        b"" if caller is None else caller.id.bytes,
         request.method.encode(),
         request.scope["path"].encode("utf-8", "replace"),
         own,
