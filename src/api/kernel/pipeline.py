@@ -295,5 +295,6 @@ class _Pipeline:
             raise
         response = self._encoded(answer)
         assert isinstance(response, Response)
+        response.headers.update(deferred.headers)
         await keep(self.request, response)
         return response

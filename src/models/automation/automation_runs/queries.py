@@ -86,6 +86,12 @@ async def load_run(
     return row
 
 
+async def is_open(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
+    """True for a run of the workspace that has not ended."""
+    row = _run.workspace_id == actor.workspace_id, _run.id == run_id
+    return await work.scalar(select(_run.status).where(*row)) in OPEN_RUN
+
+
 async def detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
 ) -> AutomationRunDetail:
