@@ -20,11 +20,11 @@ from models.automation.automation_runs.shapes import (
 )
 from models.automation.automation_runs.tables import IS_OPEN, AutomationRun, automation_run
 from models.automation.automation_runs.wait_metadata import waits_of_runs
+from models.automation.automation_runs.worker_waits import needs_worker_since
 from models.automation.automations.joins import AUTOMATION, open_automations
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
-from models.core.lifecycle.workers import waiting_for_worker_since
 from models.core.pagination import Page, PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -248,9 +248,9 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
 
 async def worker_metadata(work: UnitOfWork, run: AcceptedRow) -> JsonObject:
     """`waitingForWorkerSince` of a run that should go on; nothing while it waits for no worker."""
-    if run.status not in {RunStatus.QUEUED, RunStatus.RUNNING}:
+    if run.status not in OPEN_RUN:
         return {}
-    since = await waiting_for_worker_since(work, run.created_at)
+    since = await needs_worker_since(work, run)
     return {} if since is None else {"waitingForWorkerSince": wire_timestamp(since)}
 
 
