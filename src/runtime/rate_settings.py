@@ -36,7 +36,7 @@ class RateSettings(BaseSettings):
     rate_limit_form_burst: int = Field(default=120, ge=1, le=1_000_000)
     """Submissions of one public form that a process takes at once."""
     rate_limit_form_address: float = Field(default=10, ge=0, le=1_000_000)
-    """Those of them a minute that come from one address; 0 sets no limit."""
+    """Submissions of it a minute that come from one address; 0 sets no limit."""
     rate_limit_form_address_burst: int = Field(default=20, ge=1, le=1_000_000)
     """Submissions of one public form from one address that a process takes at once."""
     rate_limit_visitor: float = Field(default=10, ge=0, le=1_000_000)

@@ -169,9 +169,9 @@ class ApiRequest(Request):
     def awaited(
         self, work_id: UUID, poll: Poll[T], *, seconds: int | None = None
     ) -> Data[T] | None:
-        """What `poll` finds of accepted work at its end; None if the caller does not wait for it.
+        """The answer of `poll` at the end of accepted work; None if the caller does not wait for it.
 
-        The caller waits for so many seconds, or for those of `Prefer: wait`, and not where too many
+        The caller waits for `seconds`, or the seconds of `Prefer: wait`, and not where too many
         of the workspace do.
         """
         preferred = preferred_wait(self.headers_named(b"prefer")) if seconds is None else None

@@ -28,8 +28,8 @@ EXECUTE = Access(scopes=[Scope.ACTIONS_RUN], resource="action", level=Level.RUN,
 async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDetail]:
     """Run an action.
 
-    Answered when the run has ended, and after ten seconds, or those of `Prefer: wait=30`, as it is
-    then. `trigger` bindings of the
+    Answered when the run has ended, and after ten seconds, or the seconds of `Prefer: wait`, as it
+    is then. `trigger` bindings of the
     action read `input`, `node` bindings what earlier steps gave, by the id of the step.
     """
     action_id = request.ids["actionId"]

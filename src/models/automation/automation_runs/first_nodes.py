@@ -38,7 +38,7 @@ class StartingRun(RunRow, Protocol):
 async def unbegun_nodes(
     work: UnitOfWork, run: StartingRun, begun: Collection[Id] = ()
 ) -> list[NodeRunShape]:
-    """The node runs at the start of a run that are not among those that have `begun`.
+    """The node runs at the start of a run that have not `begun`.
 
     They keep their ids when they begin, and when the run is closed before: then they are cancelled,
     as all nodes are that it leaves open. None is left once the run is past its start, or has failed
