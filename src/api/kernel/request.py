@@ -169,7 +169,7 @@ class ApiRequest(Request):
     def awaited(
         self, work_id: UUID, poll: Poll[T], *, seconds: int | None = None
     ) -> Data[T] | None:
-        """The answer of `poll` at the end of accepted work; None if the caller does not wait for it.
+        """The answer of `poll` at the end of accepted work; None for a caller who does not wait.
 
         The caller waits for `seconds`, or the seconds of `Prefer: wait`, and not where too many
         of the workspace do.
