@@ -118,6 +118,9 @@ def settings(
         rate_limit_key=0,
         rate_limit_run_start=0,
         rate_limit_webhook=0,
+        rate_limit_form=0,
+        rate_limit_form_address=0,
+        rate_limit_visitor=0,
         outbound_allow=("127.0.0.0/8",),
         public_url="https://platform.test",
         providers={

@@ -16,8 +16,8 @@ _PREFETCH = (b"prefetch", b"prerender", b"preview")
 async def admit_visitor(request: ApiRequest, token: str | None, session: str | None) -> Visitor:
     """Admit the caller by the headers, or else by the query; the request log names the link.
 
-    All visitors of a link share its rate limit. Raises what `admit` raises, TooOftenError, and
-    ValidationError for a header sent twice.
+    All visitors of a link share its rate limit, and all of an address have one of their own. Raises
+    what `admit` raises, TooOftenError, and ValidationError for a header sent twice.
     """
     visit = VisitRequest(
         token=_header(request, TOKEN_HEADER) or token,
@@ -30,6 +30,7 @@ async def admit_visitor(request: ApiRequest, token: str | None, session: str | N
         ),
     )
     link_id = parse_id(request.path_params["shareLinkId"])
+    request.services.limits.take_visit(request.scope)
     visitor = await admit(request.work, request.services.keys, link_id, visit)
     request.caller = visitor.actor.principal
     request.quota = request.services.limits.take(link_id, starts_run=False)

@@ -72,6 +72,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
         # Those who watch something come back to another process, and this one need not wait.
         app.state.services.streams.closing = True
         app.state.services.hub.closing = True
+        app.state.services.awaited.close()
 
     limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
     server = Server(

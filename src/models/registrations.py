@@ -10,8 +10,10 @@ from models.automation.actions.queries import check_visible
 from models.automation.automation_runs.canaries import AutomationVersions
 from models.automation.automation_runs.handlers import on_run_end
 from models.automation.automation_runs.queries import last_triggered_at
+from models.automation.automation_runs.worker_waits import find_due_waits_with
 from models.automation.automations.last_runs import find_last_run_with
 from models.automation.automations.placement import automations_closed, automations_placed
+from models.automation.waits.queries import due_waits
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
 from models.content.items.viewers import viewers_among
@@ -53,6 +55,7 @@ def register_models() -> None:
     find_last_run_with(last_triggered_at)
     find_prefills_with(template_prefills)
     find_viewers_with(viewers_among)
+    find_due_waits_with(due_waits)
     find_lost_workers_with(lost_since)
     find_last_sign_with(last_seen)
     check_reference_with(FieldKind.BUTTON, check_visible)

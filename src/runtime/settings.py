@@ -20,10 +20,8 @@ from runtime.outbound_policy import Allowance
 from runtime.own_listeners import Listener
 from runtime.provider_settings import Providers
 from runtime.push_settings import PushSettings
+from runtime.rate_settings import Listed, RateSettings
 from runtime.settings_mistakes import is_cause, sentence_of
-
-Listed = Annotated[tuple[str, ...], NoDecode]
-"""A comma-separated variable."""
 
 MIB = 1024 * 1024
 
@@ -53,7 +51,7 @@ class TemporalSettings(DeploymentSettings):
     temporal_ui_url: str | None = None
 
 
-class Settings(IdentitySettings, PushSettings, TemporalSettings):
+class Settings(IdentitySettings, PushSettings, RateSettings, TemporalSettings):
     """The facts that a process needs about the world around it."""
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")
@@ -126,20 +124,6 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
     Behind a proxy all of them are the proxy's, which then has to set the limit.
     """
 
-    rate_limit_key: float = Field(default=100, ge=0, le=1_000_000)
-    """Calls a second of one caller that a process takes on average; 0 sets no limit. A caller is an
-    API key, the sessions of one user, or a share link."""
-    rate_limit_key_burst: int = Field(default=200, ge=1, le=1_000_000)
-    """Such calls that a process takes at once."""
-    rate_limit_run_start: float = Field(default=50, ge=0, le=1_000_000)
-    """Calls a second that start runs, of the same callers; 0 sets no limit."""
-    rate_limit_run_start_burst: int = Field(default=100, ge=1, le=1_000_000)
-    """Such calls that a process takes at once."""
-    rate_limit_webhook: float = Field(default=50, ge=0, le=1_000_000)
-    """Calls a second of one webhook that a process takes on average; 0 sets no limit."""
-    rate_limit_webhook_burst: int = Field(default=200, ge=1, le=1_000_000)
-    """Calls of one webhook that a process takes at once."""
-
     running_cap: int = Field(default=200, ge=1, le=100_000)
     """Runs of one workspace that may be running when another of it is started."""
 
@@ -168,13 +152,6 @@ class Settings(IdentitySettings, PushSettings, TemporalSettings):
 
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-
-    @field_validator("platform_admins", "outbound_allow", "own_listeners", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
-        return value
 
     @field_validator("counted_attributes", mode="before")
     @classmethod

@@ -45,7 +45,8 @@ class Access:
     `call.raw_body`. What `starts_run` counts for the rate limit of run starts as well. The
     `heavy` requests of one caller take turns, as batches do. A `page` is served to clients that
     accept HTML, and takes the fields of a form as its body; its router says how it refuses. What
-    scripts of pages read and do may be asked for by `cookie`, beside `Authorization`.
+    scripts of pages read and do may be asked for by `cookie`, beside `Authorization`. Where it
+    `prefers`, the caller may wait for the end of the work by `Prefer: wait`.
     """
 
     credential: Credential = "any"
@@ -68,6 +69,7 @@ class Access:
     heavy: bool = False
     page: bool = False
     cookie: bool = False
+    prefers: bool = False
 
     def lacking(self, grants: frozenset[Scope]) -> str | None:
         """The scopes that a credential with these lacks, in words; None when it may come in."""

@@ -1,6 +1,6 @@
 """The caller's right to carry out the operation: the checks of decisions C2 between 401 and 400.
 
-The pipeline calls `admit` once the caller is known.
+The pipeline calls `enter` once the caller is known, then `find`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,25 @@ from runtime.strict_json import StrictJsonError, parse
 WORKSPACE = "workspaceId"
 
 
-async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> None:
-    """Set `request.actor`, `request.ids` and `request.placement`.
+def enter(operation: Operation, request: ApiRequest, caller: Caller) -> Sequence[UUID]:
+    """The workspaces in which the caller may call the operation; sets `request.actor` of one.
 
     Raises NotFoundError, DeniedError, and ValidationError for a session that names no workspace.
     """
-    access = operation.access
     if WORKSPACE in request.path_params:
         _enter_workspace(request, caller, parse_id(request.path_params[WORKSPACE]))
-    _check_credential(access, caller)
-    places = _workspaces(access, request, caller)
+    _check_credential(operation.access, caller)
+    return _workspaces(operation.access, request, caller)
+
+
+async def find(
+    operation: Operation, request: ApiRequest, caller: Caller, places: Sequence[UUID]
+) -> None:
+    """Check what the request names; sets `request.ids`, `request.placement` and `request.actor`.
+
+    Raises NotFoundError and DeniedError.
+    """
+    access = operation.access
     request.ids = _parse_ids(operation, request)
     if access.resource is not None:
         await _find(access, request, caller, places)

@@ -5,15 +5,19 @@ a request that waits reads its row once, when there is something to read.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from uuid import UUID
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 FALLBACK_SECONDS = 1.0
 """A request looks by itself after this time: the notification may be lost."""
+PATIENT_SECONDS = 10.0
+"""The same for a request that its caller asked to wait: there may be many of them."""
 POLL_SECONDS = 0.05
 """The same in a process that does not listen."""
+MOST_PATIENT = 100
+"""Requests of one workspace that may wait in a process because their callers asked for it."""
 _SHARE_OF_WAIT = 0.05
 """A pause may grow to this share of the time waited so far: long waits look seldom."""
 
@@ -22,9 +26,12 @@ class AwaitedWork:
     """The work that is waited for, by its id."""
 
     def __init__(self) -> None:
-        self.longest_pause = POLL_SECONDS
+        self.is_listening = False
+        self.is_closing = False
         self._ends: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
         """An entry lasts as long as a request holds its event."""
+        self._patient: WeakKeyDictionary[Wait, Hashable] = WeakKeyDictionary()
+        """The waits that callers asked for, with whose they are, as long as a request has them."""
 
     def end_of(self, work_id: UUID) -> asyncio.Event:
         """The event that is set at the next notification of this work."""
@@ -36,8 +43,21 @@ class AwaitedWork:
 
     def wake_all(self) -> None:
         """The listening begins: what was notified before it is lost."""
-        self.longest_pause = FALLBACK_SECONDS
+        self.is_listening = True
         self._set(list(self._ends))
+
+    def close(self) -> None:
+        """End the waits that callers asked for: the process stops."""
+        self.is_closing = True
+        self._set(list(self._ends))
+
+    def patient_wait(self, work_id: UUID, owner: Hashable) -> "Wait | None":
+        """A wait that a caller asked for; None where its owner has too many."""
+        if list(self._patient.values()).count(owner) >= MOST_PATIENT:
+            return None
+        wait = Wait(self, work_id, is_patient=True)
+        self._patient[wait] = owner
+        return wait
 
     def _set(self, work_ids: Iterable[str]) -> None:
         for work_id in work_ids:
@@ -48,14 +68,24 @@ class AwaitedWork:
 class Wait:
     """A wait for some work; it begins before the commit that has the work started."""
 
-    def __init__(self, awaited: AwaitedWork, work_id: UUID) -> None:
+    def __init__(self, awaited: AwaitedWork, work_id: UUID, *, is_patient: bool = False) -> None:
+        self._is_patient = is_patient
         self._awaited = awaited
         self._work_id = work_id
         self._end = awaited.end_of(work_id)
 
+    @property
+    def is_over(self) -> bool:
+        """True when the process stops before what the caller waits for."""
+        return self._is_patient and self._awaited.is_closing
+
     async def pause(self, waited: float, seconds_left: float) -> None:
         """Wait for a notification, for less than `seconds_left` after having `waited` so long."""
-        longest = max(self._awaited.longest_pause, waited * _SHARE_OF_WAIT)
+        if self.is_over:
+            return
+        fallback = PATIENT_SECONDS if self._is_patient else FALLBACK_SECONDS
+        shortest = fallback if self._awaited.is_listening else POLL_SECONDS
+        longest = max(shortest, waited * _SHARE_OF_WAIT)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(longest, max(0.0, seconds_left))):
                 await self._end.wait()

@@ -5,8 +5,8 @@ transaction between two reads.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from starlette.responses import Response
@@ -39,6 +39,8 @@ class Deferred:
     wait: Wait
     then: Then | None = None
     is_fresh: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of the answer."""
 
 
 async def wait_for_answer(
@@ -66,7 +68,7 @@ async def _answer(
         await deferred.wait.pause(0, deferred.within)
     while True:
         waited = loop.time() - started
-        last = waited >= deferred.within
+        last = deferred.wait.is_over or waited >= deferred.within
         async with database.reading() as work:
             found = await deferred.poll(work, last)
         if await is_gone():

@@ -5,19 +5,30 @@ The pipeline runs an endpoint through `once`, and stores the answer of a job by 
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 from starlette.responses import Response
 
+from api.kernel.arguments import body_argument
 from api.kernel.browsers import PAGE_HEADERS
 from api.kernel.deferred import Deferred
+from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest, Claim
 from api.kernel.responses import error_response
-from models.core.idempotency.commands import Reply, claim, forget, keep_refusal, remember
+from models.core.idempotency.commands import (
+    Reply,
+    claim,
+    find_reply,
+    forget,
+    is_known,
+    keep_refusal,
+    remember,
+)
 from models.core.idempotency.rules import is_kept, read_key
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
-from runtime.errors import PlatformError
+from runtime.errors import PlatformError, ValidationError
 
 
 async def once(
@@ -31,25 +42,65 @@ async def once(
 
     An endpoint refuses by raising, which rolls the claim back; `refused` then stores the refusal.
     The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
-    is the same request until it is answered (decisions C18).
+    is the same request until it is answered (decisions C18). A person without an account who sends
+    a form twice at once waits for its one answer.
     """
     request.idempotency_key = key = read_key(request.idempotency_keys())
     if key is None and not joins:
         return await perform()
-    digest = fingerprint(
-        request.scope["query_string"],
-        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
-    )
+    digest = _digest(request, value)
     scope = _scope_of(request, digest if key is None else key.encode())
-    claimed = await claim(request.work, request.services.keys, scope, digest, waits=joins)
+    call = Claim(scope, digest, request.workspace_id, lasting=key is not None)
+    claimed = await claim(
+        request.work,
+        request.services.keys,
+        scope,
+        digest,
+        call.workspace_id,
+        waits=joins or request.caller is None,
+    )
     if isinstance(claimed, Reply):
         return _replayed(request, claimed)
-    request.claim = Claim(scope, digest, lasting=key is not None)
+    request.claim = call
     request.new_id = claimed
     response = await perform()
     if isinstance(response, Response):
         await _settle(request, request.work, request.claim, response)
     return response
+
+
+async def answered_before(
+    operation: Operation, request: ApiRequest, places: Sequence[UUID]
+) -> bool:
+    """True when a call with this one's key was about one of the workspaces."""
+    key = read_key(request.idempotency_keys()) if operation.access.idempotent else None
+    if key is None or not places:
+        return False
+    return await is_known(request.work, _scope_of(request, key.encode()), places)
+
+
+async def earlier_answer(
+    operation: Operation, request: ApiRequest, places: Sequence[UUID], refusal: PlatformError
+) -> Response:
+    """The answer that the same request had before what it names was refused to it.
+
+    The answer must have been given in one of the workspaces, in which the caller still has the
+    scopes. Raises the refusal if there is none, and ConflictingMutationError for a key that was
+    used for another request.
+    """
+    if not await answered_before(operation, request, places):
+        raise refusal
+    try:
+        _, value, _ = body_argument(operation, request.raw_body, request.uploaded)
+    except ValidationError:
+        raise refusal from None
+    request.idempotency_key = key = read_key(request.idempotency_keys())
+    assert key is not None
+    scope = _scope_of(request, key.encode())
+    reply = await find_reply(request.work, request.services.keys, scope, _digest(request, value))
+    if reply is None:
+        raise refusal
+    return _replayed(request, reply)
 
 
 async def keep(request: ApiRequest, response: Response | None) -> None:
@@ -84,12 +135,11 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
         raise refusal
     request.error = refusal.code
     response = error_response(refusal)
-    given = _reply(response)
+    reply = _reply(response)
+    call = claimed.fingerprint, claimed.request_hash
     async with request.services.database.transaction() as work:
-        kept = await keep_refusal(
-            work, request.services.keys, claimed.fingerprint, claimed.request_hash, given
-        )
-    return response if kept is given else _replayed(request, kept)
+        stored = await keep_refusal(work, request.services.keys, *call, reply, claimed.workspace_id)
+    return response if stored is reply else _replayed(request, stored)
 
 
 def _replayed(request: ApiRequest, reply: Reply) -> Response:
@@ -105,16 +155,24 @@ def _replayed(request: ApiRequest, reply: Reply) -> Response:
     return Response(reply.body, reply.status, headers, media_type="application/json")
 
 
+def _digest(request: ApiRequest, value: object) -> bytes:
+    """The digest of query and body, by which two requests with one key are the same."""
+    return fingerprint(
+        request.scope["query_string"],
+        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
+    )
+
+
 def _reply(response: Response) -> Reply:
     return Reply(response.status_code, bytes(response.body))
 
 
 def _scope_of(request: ApiRequest, own: bytes) -> bytes:
-    """The scope of a key: one caller, method and path."""
-    principal = request.principal
+    """The scope of a key: one caller, or all without an account; method and path."""
+    caller = request.caller
     return fingerprint(
-        principal.type.encode(),
-        principal.id.bytes,
+        b"anybody" if caller is None else caller.type.encode(),
+        b"" if caller is None else caller.id.bytes,
         request.method.encode(),
         request.scope["path"].encode("utf-8", "replace"),
         own,

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from api.kernel.operation import Endpoint, Operation, spread
+from api.kernel.parameters import WAIT_SECONDS
 from api.kernel.response_headers import of_refusals
 from api.kernel.routing import Route
 from api.kernel.uploads import NAME_HEADER
@@ -135,6 +136,8 @@ def _documented_request(operation: Operation) -> dict[str, Any]:
     parameters = [_path_parameter(name) for name in operation.parameters]
     if access.idempotent:
         parameters.append(_IDEMPOTENCY_KEY)
+    if access.prefers:
+        parameters.append(_PREFER)
     if access.upload:
         parameters.append(_FILE_NAME)
     found: dict[str, Any] = {"security": _SECURITY[access.credential], "parameters": parameters}
@@ -191,6 +194,17 @@ _IDEMPOTENCY_KEY = {
     "required": False,
     "description": "Repeating a call with the same key within 24 hours gives the same answer.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
+}
+
+_PREFER = {
+    "name": "Prefer",
+    "in": "header",
+    "required": False,
+    "description": (
+        "`wait=30` answers with the ended run if it ends within 30 seconds, else with the run as it"
+        f" is then; at most {WAIT_SECONDS} (RFC 7240)."
+    ),
+    "schema": {"type": "string", "example": "wait=30"},
 }
 
 _FILE_NAME = {

@@ -1,7 +1,7 @@
 """Parameters that several operations share, read without any guessing (decisions C1)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -15,6 +15,10 @@ from models.core.preconditions import expected_version, read_if_match
 from runtime.ids import parse_id
 
 _COUNT = re.compile(r"0*([1-9][0-9]*)")
+_SECONDS = re.compile(r'("?)([0-9]+)\1')
+_PREFERENCE = re.compile(r'(?:[^,"]|"(?:\\.|[^"\\])*")+')
+WAIT_SECONDS = 60
+"""The longest that a caller may wait for work."""
 
 
 def _limit(value: object) -> object:
@@ -33,6 +37,15 @@ def _flag(value: object) -> object:
     if value not in {"true", "false"}:
         raise ValueError("A flag is either true or false.")
     return value == "true"
+
+
+def _wait(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    seconds = _SECONDS.fullmatch(value)
+    if seconds is None or seconds[1]:
+        raise ValueError("The wait must be a whole number of seconds.")
+    return min(int(seconds[2].lstrip("0")[:9] or 0), WAIT_SECONDS)
 
 
 def _id(value: object) -> object:
@@ -61,6 +74,27 @@ QueryId = Annotated[
     UUID, BeforeValidator(_id), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 """An id given in the query."""
+
+
+WaitSeconds = Annotated[
+    int,
+    BeforeValidator(_wait),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS, "default": 0}),
+]
+"""The seconds to wait until the work has ended."""
+
+
+def preferred_wait(headers: Sequence[bytes]) -> int | None:
+    """The seconds of `Prefer: wait=30` (RFC 7240), at most `WAIT_SECONDS`; None without a wait.
+
+    The first `wait` counts. What cannot be read is no preference.
+    """
+    for preference in _PREFERENCE.findall(b",".join(headers).decode("latin-1")):
+        name, _, value = preference.partition(";")[0].partition("=")
+        if name.strip().lower() == "wait":
+            seconds = _SECONDS.fullmatch(value.strip())
+            return (seconds and min(int(seconds[2].lstrip("0")[:9] or 0), WAIT_SECONDS)) or None
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.kernel.arguments import body_argument, query_arguments
 from api.kernel.authentication import (
+    Caller,
     Proof,
     UnsyncedProfileError,
     authenticate,
@@ -24,7 +25,7 @@ from api.kernel.authentication import (
     prove,
     sync,
 )
-from api.kernel.authorization import admit, prefetches_of
+from api.kernel.authorization import enter, find, prefetches_of
 from api.kernel.body import (
     NO_BODY,
     Body,
@@ -45,7 +46,7 @@ from api.kernel.browsers import (
 )
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
-from api.kernel.idempotency import keep, once, refused
+from api.kernel.idempotency import answered_before, earlier_answer, keep, once, refused
 from api.kernel.logged_requests import log_request
 from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
@@ -58,7 +59,7 @@ from models.core.idempotency.rules import is_kept
 from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, PlatformError
+from runtime.errors import DeniedError, InProgressError, NotFoundError, PlatformError
 from runtime.tracing import request_span
 
 T = TypeVar("T")
@@ -193,16 +194,22 @@ class _Pipeline:
         announced = announced_body(self.request.scope, limit)
         async with services.shares.held(self.request.share), services.database.reading() as work:
             self.request.begin(work)
-            await self._admit(announced)
+            caller = await self._authenticated(announced)
+            places = enter(self.operation, self.request, caller)
+            try:
+                await find(self.operation, self.request, caller, places)
+            except (DeniedError, NotFoundError):
+                # An upload that was answered before is read to be compared.
+                if not await answered_before(self.operation, self.request, places):
+                    raise
 
     async def _in_transaction(self) -> Response | Deferred:
         request, heavy = self.request, self.operation.heavy
         share = request.services.shares.held(request.share, heavy=heavy)
         async with share, self._unit_of_work() as work:
             request.begin(work)
-            if self.proof is not None:
-                await self._admit(self.body)
-            return await self._call_endpoint()
+            earlier = None if self.proof is None else await self._admit()
+            return earlier or await self._call_endpoint()
 
     def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:
         database = self.request.services.database
@@ -210,8 +217,23 @@ class _Pipeline:
             return database.transaction()
         return database.snapshot() if self.operation.access.snapshot else database.reading()
 
-    async def _admit(self, body: Body) -> None:
-        """Authenticate and authorize the caller; between the two a bad body is refused."""
+    async def _admit(self) -> Response | None:
+        """Authenticate and authorize the caller; between the two a bad body is refused.
+
+        A request that was answered before gets that answer, although what it names is gone or
+        closed to the caller since (ADR 0131).
+        """
+        operation, request = self.operation, self.request
+        caller = await self._authenticated(self.body)
+        places = enter(operation, request, caller)
+        try:
+            await find(operation, request, caller, places)
+        except (DeniedError, NotFoundError) as refusal:
+            return await earlier_answer(operation, request, places, refusal)
+        return None
+
+    async def _authenticated(self, body: Body) -> Caller:
+        """The caller. Raises the refusal of a bad body of theirs."""
         request = self.request
         assert self.proof is not None
         prefetches = prefetches_of(self.operation, request)
@@ -222,7 +244,7 @@ class _Pipeline:
         if body.refusal is not None:
             raise body.refusal
         request.raw_body = body.raw
-        await admit(self.operation, request, caller)
+        return caller
 
     async def _call_endpoint(self) -> Response | Deferred:
         """Read the arguments, run the endpoint, and encode its answer before the commit."""
@@ -273,5 +295,6 @@ class _Pipeline:
             raise
         response = self._encoded(answer)
         assert isinstance(response, Response)
+        response.headers.update(deferred.headers)
         await keep(self.request, response)
         return response

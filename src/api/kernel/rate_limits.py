@@ -9,6 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from starlette.types import Scope
+
+from api.kernel.client_addresses import client_address, networks
 from runtime.errors import RateLimitedError
 from runtime.settings import Settings
 
@@ -33,11 +36,12 @@ class Quota:
 class TooOftenError(RateLimitedError):
     """The bucket is empty; `Retry-After` says in how many seconds it no longer is."""
 
-    def __init__(self, quota: Quota, seconds: float) -> None:
-        super().__init__("This was called too often; try again after the seconds in Retry-After.")
-        wait = str(max(1, math.ceil(seconds)))
+    def __init__(self, quota: Quota, seconds: float, counted: str = "requests") -> None:
+        wait = max(1, math.ceil(seconds))
+        unit = "second" if wait == 1 else "seconds"
+        super().__init__(f"Too many {counted}. Try again in {wait} {unit}.")
         self.headers = {  # type: ignore[misc]  # of this refusal, not of its class
-            "Retry-After": wait,
+            "Retry-After": str(wait),
             **quota.headers(),
         }
 
@@ -52,8 +56,10 @@ class RateLimit:
         *,
         names: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
+        counted: str = "requests",
     ) -> None:
         """Keep the buckets of the `names` names that were used last."""
+        self._counted = counted
         self._per_second = per_second
         self._burst = max(1, burst)
         self._names = names
@@ -66,7 +72,8 @@ class RateLimit:
             return None
         tokens = self._tokens(name)
         if tokens < 1:
-            raise TooOftenError(self._keep(name, tokens), (1 - tokens) / self._per_second)
+            seconds = (1 - tokens) / self._per_second
+            raise TooOftenError(self._keep(name, tokens), seconds, self._counted)
         return self._keep(name, tokens - 1)
 
     def owe(self, name: Hashable, count: int) -> Quota | None:
@@ -90,7 +97,8 @@ class RateLimit:
 
 
 class RateLimits:
-    """The limits of a process: of each caller, of the runs it starts, and of each webhook."""
+    """The limits of a process: of each caller, of the runs it starts, of each webhook, and of
+    callers without an account by their address."""
 
     def __init__(self, settings: Settings) -> None:
         self.callers = RateLimit(settings.rate_limit_key, settings.rate_limit_key_burst)
@@ -98,9 +106,31 @@ class RateLimits:
             settings.rate_limit_run_start, settings.rate_limit_run_start_burst
         )
         self.webhooks = RateLimit(settings.rate_limit_webhook, settings.rate_limit_webhook_burst)
+        self._forms = RateLimit(
+            settings.rate_limit_form / 60, settings.rate_limit_form_burst, counted="submissions"
+        )
+        self._form_addresses = RateLimit(
+            settings.rate_limit_form_address / 60,
+            settings.rate_limit_form_address_burst,
+            names=100_000,
+            counted="submissions",
+        )
+        self._visitors = RateLimit(
+            settings.rate_limit_visitor, settings.rate_limit_visitor_burst, names=100_000
+        )
+        self._proxies = networks(settings.trusted_proxies)
 
     def take(self, caller: Hashable, *, starts_run: bool) -> Quota | None:
         """Count a call of a caller; what is left of the narrower limit. Raises TooOftenError."""
         quota = self.callers.take(caller)
         started = self.run_starts.take(caller) if starts_run else None
         return started or quota
+
+    def take_submission(self, form: Hashable, scope: Scope) -> None:
+        """Count a submission of a public form, by its form and address. Raises TooOftenError."""
+        self._form_addresses.take((form, client_address(scope, self._proxies)))
+        self._forms.take(form)
+
+    def take_visit(self, scope: Scope) -> None:
+        """Count the use of a link that needs no account, by its address. Raises TooOftenError."""
+        self._visitors.take(client_address(scope, self._proxies))

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 from api.kernel.awaited_work import Wait
 from api.kernel.browsers import CookieToken, Form
 from api.kernel.deferred import Deferred, Poll, Then
+from api.kernel.parameters import preferred_wait
 from api.kernel.rate_limits import Quota
 from api.kernel.responses import Data
 from api.kernel.services import Services
@@ -34,6 +35,7 @@ class Claim:
 
     fingerprint: bytes
     request_hash: bytes
+    workspace_id: UUID | None
     lasting: bool
 
 
@@ -163,6 +165,24 @@ class ApiRequest(Request):
         wait = Wait(self.services.awaited, of or self.new_id)
         # The pipeline replaces it by the answer; to its endpoint it stands for the answer.
         return cast("Data[T]", Deferred(poll, within, wait, then, is_fresh))
+
+    def awaited(
+        self, work_id: UUID, poll: Poll[T], *, seconds: int | None = None
+    ) -> Data[T] | None:
+        """The answer of `poll` at the end of accepted work; None for a caller who does not wait.
+
+        The caller waits for `seconds`, or the seconds of `Prefer: wait`, and not where too many
+        of the workspace do.
+        """
+        preferred = preferred_wait(self.headers_named(b"prefer")) if seconds is None else None
+        within = seconds or preferred
+        wait = within and self.services.awaited.patient_wait(work_id, self.workspace_id)
+        if not within or not wait:
+            return None
+        headers = {} if preferred is None else {"Preference-Applied": f"wait={preferred}"}
+        # What is known of older work was read before the wait began.
+        is_fresh = seconds is None
+        return cast("Data[T]", Deferred(poll, within, wait, is_fresh=is_fresh, headers=headers))
 
     def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""

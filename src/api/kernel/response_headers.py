@@ -14,6 +14,7 @@ def _header(description: str, kind: str = "string", **options: object) -> dict[s
 REQUEST_ID = "X-Request-Id"
 REPLAYED = "Idempotency-Replayed"
 ENTITY_TAG = "ETag"
+APPLIED = "Preference-Applied"
 RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 HEADERS: dict[str, dict[str, Any]] = {
@@ -22,6 +23,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": _header("After so many seconds the call is worth repeating.", "integer"),
     ENTITY_TAG: _header("Names this content; `If-None-Match` asks whether it is still the same."),
     "WWW-Authenticate": _header("The scheme of credentials: `Bearer`."),
+    APPLIED: _header("The preference of `Prefer` that was applied, such as `wait=30`."),
     RATE_LIMIT[0]: _header("The calls that the caller may make at once.", "integer"),
     RATE_LIMIT[1]: _header("The calls that are left of them.", "integer"),
     RATE_LIMIT[2]: _header("The seconds until all of them are there again.", "integer"),
@@ -37,6 +39,8 @@ def of_success(operation: Operation, statuses: Iterable[int | str]) -> dict[str,
     names = [REQUEST_ID]
     if operation.access.idempotent:
         names.append(REPLAYED)
+    if operation.access.prefers:
+        names.append(APPLIED)
     if 304 in statuses:
         names.append(ENTITY_TAG)
     if operation.access.credential != "none":

@@ -24,12 +24,10 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.graph.kinds import NodeKind
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
+    from models.automation.waits.rules.resolution import MAX_REMINDERS
     from workflows.called_runs import Attempts, run_called
     from workflows.policies import node_retry
     from workflows.transactions import summary_of, transact
-
-MAX_REMINDERS = 100
-"""More would make the history long: every reminder adds events."""
 
 Parked = Callable[[bool], None]
 """Called with whether the node waits for something outside of the workflow."""

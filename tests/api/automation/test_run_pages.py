@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import anyio
 import httpx2
@@ -20,7 +22,9 @@ from api.kernel import event_streams
 from api.kernel.event_streams import Streams
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.tables import node_run
 from models.automation.run_overviews import queries
+from models.automation.waits.tables import run_wait
 from models.core.access.rules import Role, Scope
 from models.workspace.system.commands import beat, leave
 from models.workspace.system.tables import worker_process
@@ -29,6 +33,7 @@ from runtime.families import Queue
 from runtime.ids import new_id
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
+from tests.support.parked import approval, run_of
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
 
@@ -370,3 +375,64 @@ async def test_a_run_says_since_when_it_waits_for_a_lost_worker(
         async with space.database.transaction() as work:
             await leave(work, worker)
             await leave(work, fresh)
+
+
+@asynccontextmanager
+async def lost_worker(space: Space) -> AsyncIterator[datetime]:
+    """Every queue has had a worker, and lost it then."""
+    worker = new_id()
+    async with space.database.transaction() as work:
+        lost = work.now - timedelta(seconds=30)
+        await beat(work, worker, "there", 1, list(Queue))
+        await work.execute(update(worker_process).values(seen_at=lost))
+    try:
+        yield lost
+    finally:
+        async with space.database.transaction() as work:
+            await leave(work, worker)
+
+
+@pytest.mark.parametrize(
+    ("config", "ago", "due"),
+    [
+        ({}, {}, None),
+        ({"timeoutSeconds": 3600}, {}, None),
+        ({"timeoutSeconds": 3600}, {"due_at": 10}, 10),
+        ({"timeoutSeconds": 3600}, {"due_at": 60}, 30),
+        ({"reminderSeconds": 50}, {"created_at": 20}, None),
+        ({"reminderSeconds": 50}, {"created_at": 60}, 10),
+        ({"reminderSeconds": 50}, {"created_at": 220}, 20),
+        ({}, {"resolved_at": 10}, 10),
+        ({}, {"resolved_at": 60}, 30),
+    ],
+)
+async def test_a_run_that_waits_says_since_when_it_lacks_a_worker(
+    client: Client, space: Space, config: Json, ago: Mapping[str, int], due: int | None
+) -> None:
+    """Some seconds ago its wait was over, a reminder was due, or people had decided."""
+    path = await run_of(client, space, approval(role="owner", **config))
+    run_id = UUID(path.rpartition("/")[2])
+    async with space.database.transaction() as work:
+        for table in (node_run, run_wait):
+            values = {
+                name: work.now - timedelta(seconds=seconds)
+                for name, seconds in ago.items()
+                if name in table.c and (table is run_wait or name == "due_at")
+            }
+            if "resolved_at" in values:
+                values["outcome"] = "approved"
+            if values:
+                await work.execute(update(table).where(table.c.run_id == run_id).values(values))
+    async with lost_worker(space) as lost:
+        shown = read(await client.get(path))
+        since = shown["metadata"].get("waitingForWorkerSince")
+        overview = read(await client.get(f"/v1/runs/{run_id}"))["run"]
+    assert shown["status"] == "waiting"
+    assert overview["metadata"].get("waitingForWorkerSince") == since
+    if due is None:
+        assert since is None
+    else:
+        seconds = (lost + timedelta(seconds=30) - datetime.fromisoformat(since)).total_seconds()
+        assert abs(seconds - due) < ENOUGH
+        assert datetime.fromisoformat(since) >= lost - timedelta(milliseconds=1)
+    assert "waitingForWorkerSince" not in read(await client.get(path))["metadata"]

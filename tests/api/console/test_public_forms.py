@@ -1,9 +1,16 @@
 """A public form in a browser: asked, answered, wrong, closed, private."""
 
+import asyncio
+import re
+from html import unescape
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from fastapi import FastAPI
 
+from api.kernel.rate_limits import RateLimits
+from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.items import read
 from tests.support.spaces import Space
@@ -101,3 +108,94 @@ async def test_another_site_sends_no_answers(nobody: Visitor, asked: Any) -> Non
         f"/forms/{asked['itemId']}", data=answers, headers={"Sec-Fetch-Site": "cross-site"}
     )
     assert sent.status_code == 403
+
+
+ANSWERS = {"field.title": "Ada", "field.age": "36"}
+_KEY = re.compile(r'name="idempotencyKey" value="([^"]+)"')
+
+
+async def _records(client: Client, asked: Any) -> int:
+    listed = await client.get(f"/v1/databases/{asked['databaseId']}/records")
+    return len(read(listed)["records"])
+
+
+async def test_a_page_that_is_sent_twice_makes_one_record(
+    client: Client, nobody: Visitor, asked: Any
+) -> None:
+    """A double click, a page that is reloaded, and one that was gone back to send the same."""
+    path = f"/forms/{asked['itemId']}"
+    page = await nobody.get(path)
+    assert "no-store" not in page.headers["Cache-Control"]
+    (key,) = _KEY.findall(page.text)
+    sent = {**ANSWERS, "idempotencyKey": key}
+    clicks = await asyncio.gather(*(nobody.post(path, data=sent) for _ in range(6)))
+    reloaded = await nobody.post(path, data=sent)
+    for answer in (*clicks, reloaded):
+        assert (answer.status_code, "Thank you" in answer.text) == (200, True)
+    assert await _records(client, asked) == 1
+    changed = await nobody.post(path, data={**sent, "field.title": "Bob"})
+    assert (changed.status_code, "Already submitted" in changed.text) == (422, True)
+    assert f'href="{path}"' in changed.text
+    anew = _KEY.findall((await nobody.get(path)).text)
+    assert anew != [key]
+    assert (await nobody.post(path, data={**ANSWERS, "idempotencyKey": anew[0]})).is_success
+    assert await _records(client, asked) == 2
+
+
+async def test_a_wrong_answer_that_is_put_right_is_taken(
+    client: Client, nobody: Visitor, asked: Any
+) -> None:
+    path = f"/forms/{asked['itemId']}"
+    (key,) = _KEY.findall((await nobody.get(path)).text)
+    wrong = await nobody.post(path, data={"field.title": "Ada", "idempotencyKey": key})
+    assert wrong.status_code == 400
+    for sent in (key, *_KEY.findall(wrong.text)):
+        answer = await nobody.post(path, data={**ANSWERS, "idempotencyKey": sent})
+        assert (answer.status_code, "Thank you" in answer.text) == (200, True)
+    assert await _records(client, asked) == 2
+
+
+async def test_too_many_answers_are_kept_on_a_page_to_be_sent_later(
+    app: FastAPI,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    client: Client,
+    nobody: Visitor,
+    asked: Any,
+) -> None:
+    few = {"rate_limit_form_address": 2, "rate_limit_form_address_burst": 1}
+    limits = RateLimits(settings.model_copy(update=few))
+    monkeypatch.setattr(app.state.services, "limits", limits)
+    path = f"/forms/{asked['itemId']}"
+    assert (await nobody.post(path, data=ANSWERS)).is_success
+    sent = {**ANSWERS, "field.title": HOSTILE, "idempotencyKey": "mine"}
+    refused = await nobody.post(path, data=sent)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
+    assert "Too many submissions. Try again in 30 seconds." in refused.text
+    assert HOSTILE not in refused.text
+    fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', refused.text)
+    assert {name: unescape(value) for name, value in fields} == sent
+    monkeypatch.undo()
+    assert (await nobody.post(path, data=sent)).is_success
+    assert await _records(client, asked) == 2
+
+
+async def test_links_without_an_account_are_limited_by_address(
+    app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    few = {"rate_limit_visitor": 0.1, "rate_limit_visitor_burst": 1}
+    anybody = client.with_token(None)
+    async with Visitor(app) as visitor:
+        calls = {
+            "sign-in": lambda: visitor.post(f"/sign-in/{'a' * 43}"),
+            "decision": lambda: visitor.post("/approvals/a", data={"decision": "approved"}),
+            "shared page": lambda: visitor.post(f"/v1/share/{uuid4()}", data={"token": "a"}),
+            "share link": lambda: anybody.get(f"/v1/share/{uuid4()}?token=a"),
+            "resume URL": lambda: anybody.post("/v1/resume/a", json={}),
+        }
+        for name, call in calls.items():
+            limits = RateLimits(settings.model_copy(update=few))
+            monkeypatch.setattr(app.state.services, "limits", limits)
+            answers = [await call(), await call()]
+            assert [one.status_code == 429 for one in answers] == [False, True], name
+            assert answers[1].headers["Retry-After"] == "10"

@@ -7,8 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from sqlalchemy import func, select
 
+from api.kernel.rate_limits import RateLimits
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Level, Role
@@ -18,6 +20,7 @@ from models.data.records.tables import record
 from models.people.workspaces.tables import workspace
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
+from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.surfaces import Placed, change_item, grant, make_form, restrict, trash
@@ -571,3 +574,70 @@ async def test_an_editor_makes_a_form(space: Space, target: Any) -> None:
     await grant(space, UUID(target["itemId"]), user_id, Level.COMMENT)
     with pytest.raises(DeniedError):
         await create(space, editor, config(target))
+
+
+async def _count(client: Client, target: Any) -> int:
+    listed = await client.get(f"/v1/databases/{target['id']}/records")
+    return len(listed.json()["data"]["records"])
+
+
+async def test_a_submission_key_makes_one_record(
+    client: Client, public: Client, asking: Placed, target: Any
+) -> None:
+    path, headers = f"{at(asking)}/submissions", {"Idempotency-Key": "k"}
+    first = await public.post(path, json={"data": GOOD}, headers=headers)
+    again = await asyncio.gather(
+        *(public.post(path, json={"data": GOOD}, headers=headers) for _ in range(6))
+    )
+    assert {(answer.status_code, answer.content) for answer in again} == {(201, first.content)}
+    assert {answer.headers["Idempotency-Replayed"] for answer in again} == {"true"}
+    other = await public.post(path, json={"data": {**GOOD, "name": "Bob"}}, headers=headers)
+    assert (other.status_code, other.json()["error"]) == (422, "conflicting_mutation")
+    assert await _count(client, target) == 1
+    without = [await public.post(path, json={"data": GOOD}) for _ in range(2)]
+    assert [answer.status_code for answer in without] == [201, 201]
+    assert await _count(client, target) == 3
+
+
+async def test_submissions_at_once_with_one_key_make_one_record(
+    client: Client, public: Client, asking: Placed, target: Any
+) -> None:
+    path, headers = f"{at(asking)}/submissions", {"Idempotency-Key": "k"}
+    answers = await asyncio.gather(
+        *(public.post(path, json={"data": GOOD}, headers=headers) for _ in range(6))
+    )
+    assert len({(answer.status_code, answer.content) for answer in answers}) == 1
+    assert await _count(client, target) == 1
+
+
+async def test_a_refused_submission_frees_its_key(
+    client: Client, public: Client, asking: Placed, target: Any
+) -> None:
+    path, headers = f"{at(asking)}/submissions", {"Idempotency-Key": "k"}
+    refused = await public.post(path, json={"data": {}}, headers=headers)
+    answered = await public.post(path, json={"data": GOOD}, headers=headers)
+    assert [refused.status_code, answered.status_code] == [400, 201]
+    assert await _count(client, target) == 1
+
+
+async def test_too_many_submissions_are_refused_and_a_key_that_was_used_is_not(
+    app: FastAPI,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    client: Client,
+    public: Client,
+    asking: Placed,
+    target: Any,
+) -> None:
+    few = {"rate_limit_form_address": 2, "rate_limit_form_address_burst": 3}
+    limits = RateLimits(settings.model_copy(update=few))
+    monkeypatch.setattr(app.state.services, "limits", limits)
+    path, headers = f"{at(asking)}/submissions", {"Idempotency-Key": "k"}
+    first = await public.post(path, json={"data": GOOD}, headers=headers)
+    answers = [await public.post(path, json={"data": GOOD}) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [201, 201, 429, 429]
+    assert answers[-1].headers["Retry-After"] == "30"
+    assert answers[-1].json()["message"] == "Too many submissions. Try again in 30 seconds."
+    again = await public.post(path, json={"data": GOOD}, headers=headers)
+    assert (again.status_code, again.content) == (201, first.content)
+    assert await _count(client, target) == 3

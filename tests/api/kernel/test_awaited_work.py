@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from api.kernel import awaited_work
 from api.kernel.awaited_work import AwaitedWork, Wait
+from api.kernel.parameters import preferred_wait
 from runtime.database import Database
 from runtime.notifier import ANSWER_CHANNEL, Notifier, listen
 from tests.support.patience import ENOUGH, eventually
@@ -104,3 +105,50 @@ async def test_the_end_of_work_reaches_those_who_listen(
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_wait_that_a_caller_asked_for_ends_when_the_process_stops() -> None:
+    awaited = AwaitedWork()
+    awaited.wake_all()
+    patient, other = awaited.patient_wait(uuid4(), "a"), Wait(awaited, uuid4())
+    assert patient is not None
+    pause = asyncio.create_task(patient.pause(0, LONG))
+    await asyncio.sleep(0)
+    awaited.close()
+    await asyncio.wait_for(pause, ENOUGH)
+    await asyncio.wait_for(patient.pause(0, LONG), ENOUGH)
+    assert (patient.is_over, other.is_over) == (True, False)
+
+
+def test_a_workspace_waits_so_often_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(awaited_work, "MOST_PATIENT", 2)
+    awaited = AwaitedWork()
+    waits = [awaited.patient_wait(uuid4(), "a") for _ in range(3)]
+    assert [wait is None for wait in waits] == [False, False, True]
+    assert awaited.patient_wait(uuid4(), "b") is not None
+    del waits[0]
+    assert awaited.patient_wait(uuid4(), "a") is not None
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        (["wait=30"], 30),
+        (["Wait = 30"], 30),
+        (['wait="30"'], 30),
+        (["respond-async, wait=5; unit=s"], 5),
+        (["respond-async", "wait=5"], 5),
+        (["wait=5, wait=9"], 5),
+        (["wait=5", "wait=9"], 5),
+        (["wait=600"], 60),
+        ([f"wait={'9' * 5000}"], 60),
+        (["wait=0005"], 5),
+        (['note="a, wait=7", wait=3'], 3),
+        (["wait=0"], None),
+        *[([bad], None) for bad in ("wait", "wait=", "wait=-1", "wait=1.5", "wait=1e1", "wait=x")],
+        *[([bad], None) for bad in ('wait="3', "wait=٣", "await=3", "handling=lenient", "", ",;=")],
+        ([], None),
+    ],
+)
+def test_what_cannot_be_read_is_no_preference(headers: list[str], seconds: int | None) -> None:
+    assert preferred_wait([one.encode("utf-8") for one in headers]) == seconds

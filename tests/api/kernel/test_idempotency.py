@@ -10,8 +10,12 @@ from sqlalchemy import func, select, update
 from models.core.access.rules import Role
 from models.core.idempotency.tables import idempotency_reply
 from models.people.users.tables import app_user
+from models.people.workspaces.commands import add_member
+from models.people.workspaces.tables import workspace_member
+from runtime.development_issuer import DevelopmentIssuer
 from runtime.errors import InvalidError
 from tests.api.kernel.conftest import REFUSALS
+from tests.support.automations import path_of, publish
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.watched import WatchedDatabase
@@ -219,3 +223,101 @@ async def test_the_longest_key_and_reads_that_ignore_it(client: Client, space: S
     made = await client.post(f"{space.path}/api-keys", json=body, headers=longest)
     assert made.status_code == 201
     assert (await client.get("/v1/me", headers=_key("x" * 999))).status_code == 200
+
+
+async def _record(client: Client, space: Space) -> str:
+    made = await client.post(f"{space.path}/databases", json={"label": "Deals"})
+    records = f"/v1/databases/{made.json()['data']['id']}/records"
+    record = await client.post(records, json={"title": "One"})
+    return f"/v1/records/{record.json()['data']['id']}"
+
+
+async def test_a_key_with_another_body_is_a_conflict_when_its_subject_is_gone(
+    client: Client, space: Space
+) -> None:
+    record = await _record(client, space)
+    first = await client.patch(record, json={"title": "Two"}, headers=_key("k"))
+    await client.delete(record)
+    again = await client.patch(record, json={"title": "Two"}, headers=_key("k"))
+    other = await client.patch(record, json={"title": "Three"}, headers=_key("k"))
+    unknown = await client.patch(record, json={"title": "Two"}, headers=_key("another"))
+    invalid = await client.patch(record, json={"title": 3}, headers=_key("k"))
+    assert (again.status_code, again.content) == (200, first.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, other.json()["error"]) == (422, "conflicting_mutation")
+    assert [unknown.status_code, invalid.status_code] == [404, 404]
+
+
+async def test_fifty_deletions_at_once_give_one_answer(client: Client, space: Space) -> None:
+    record = await _record(client, space)
+    answers = await asyncio.gather(
+        *(client.delete(record, headers=_key("crowd")) for _ in range(50))
+    )
+    answers.append(await client.delete(record, headers=_key("crowd")))
+    given = {answer.content for answer in answers if answer.is_success}
+    refused = {(a.status_code, a.json()["error"]) for a in answers if not a.is_success}
+    assert len(given) == 1
+    assert refused <= {(409, "in_progress")}
+
+
+async def test_a_grant_that_was_withdrawn_leaves_the_answer_and_nothing_new(
+    client: Client, space: Space
+) -> None:
+    user_id, token = await space.member(Role.EDITOR)
+    made = await client.post("/v1/items", json={"kind": "folder", "title": "Plans"})
+    folder = f"/v1/items/{made.json()['data']['item']['id']}"
+    grants = [{"userId": str(user_id), "level": "edit"}]
+    closed = {"accessMode": "restricted", "grants": grants}
+    assert (await client.put(f"{folder}/access", json=closed)).status_code == 200
+    member = client.with_token(token)
+    first = await member.patch(folder, json={"title": "Ours"}, headers=_key("k"))
+    await client.put(f"{folder}/access", json={**closed, "grants": []})
+    await client.patch(folder, json={"title": "Secret"})
+    again = await member.patch(folder, json={"title": "Ours"}, headers=_key("k"))
+    assert (first.status_code, again.content) == (200, first.content)
+    assert (await member.patch(folder, json={"title": "Ours"})).status_code == 404
+
+
+@pytest.mark.parametrize("lost", ["membership", "scope"])
+async def test_who_lost_a_workspace_gets_no_answer_of_what_is_gone_there(
+    client: Client, space: Space, foreign: Space, issuer: DevelopmentIssuer, lost: str
+) -> None:
+    """The path names no workspace, and the caller keeps all rights in another one."""
+    record = await _record(client, space)
+    user_id, _ = await space.member(Role.EDITOR)
+    async with foreign.database.transaction() as work:
+        await add_member(work, foreign.id, user_id, Role.EDITOR)
+    member = client.with_token(await space.session(user_id, issuer))
+    first = await member.delete(record, headers=_key("k"))
+    again = await member.delete(record, headers=_key("k"))
+    assert (first.status_code, again.content) == (200, first.content)
+    if lost == "membership":
+        await space.remove(user_id)
+    else:
+        async with space.database.transaction() as work:
+            own = workspace_member.c.user_id == user_id, workspace_member.c.workspace_id == space.id
+            await work.execute(update(workspace_member).where(*own).values(role=Role.VIEWER))
+    assert (await member.delete(record, headers=_key("k"))).status_code == 404
+
+
+async def test_a_revoked_key_gets_no_answer_of_what_is_gone(client: Client, space: Space) -> None:
+    record = await _record(client, space)
+    key = client.with_token(await space.key())
+    assert (await key.delete(record, headers=_key("k"))).status_code == 200
+    listed = (await client.get(f"{space.path}/api-keys")).json()["data"]
+    (key_id,) = (one["id"] for one in listed if one["name"] == "another")
+    await client.delete(f"{space.path}/api-keys/{key_id}")
+    assert (await key.delete(record, headers=_key("k"))).status_code == 401
+
+
+async def test_a_run_is_answered_again_after_its_automation_was_deleted(
+    client: Client, space: Space
+) -> None:
+    path = path_of(await publish(client, space))
+    first = await client.post(f"{path}/run", json={}, headers=_key("k"))
+    await client.delete(path)
+    again = await client.post(f"{path}/run", json={}, headers=_key("k"))
+    body = {"triggerPayload": {"a": 1}}
+    other = await client.post(f"{path}/run", json=body, headers=_key("k"))
+    assert (first.status_code, again.content) == (200, first.content)
+    assert (other.status_code, other.json()["error"]) == (422, "conflicting_mutation")

@@ -1,11 +1,13 @@
 """Token buckets: an average, a burst, one bucket per name, and bounded memory (decisions C3)."""
 
 import asyncio
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 
+from api.kernel.client_addresses import client_address, networks
 from api.kernel.rate_limits import Quota, RateLimit, RateLimits, TooOftenError
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.settings import Settings
@@ -181,3 +183,63 @@ async def test_a_busy_client_stays_within_the_limits_of_production(
         )
     assert {answer.status_code for answer in answers} == {200, 201}
     assert {answer.headers["x-ratelimit-limit"] for answer in answers} == {"200", "100"}
+
+
+def _scope(client: str | None, *forwarded: str) -> dict[str, Any]:
+    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
+    return {"client": None if client is None else (client, 1), "headers": headers}
+
+
+@pytest.mark.parametrize(
+    ("client", "forwarded", "address"),
+    [
+        ("203.0.113.9", (), "203.0.113.9"),
+        ("203.0.113.9", ("198.51.100.1",), "203.0.113.9"),
+        ("10.0.0.1", (), "10.0.0.1"),
+        ("10.0.0.1", ("198.51.100.1",), "198.51.100.1"),
+        ("10.0.0.1", ("1.1.1.1, 198.51.100.1",), "198.51.100.1"),
+        ("10.0.0.1", ("1.1.1.1, 198.51.100.1, 10.0.0.2",), "198.51.100.1"),
+        ("10.0.0.1", ("1.1.1.1", "198.51.100.1:4711"), "198.51.100.1"),
+        ("10.0.0.1", ("forged",), "10.0.0.1"),
+        ("10.0.0.1", ("1.1.1.1, forged",), "10.0.0.1"),
+        ("::ffff:10.0.0.1", ("::ffff:198.51.100.1",), "198.51.100.1"),
+        ("2001:db8:1:2:3::4", (), "2001:db8:1:2::/64"),
+        ("fd00::1", ("[2001:db8:1:2:ffff::1]:443",), "2001:db8:1:2::/64"),
+        (None, ("198.51.100.1",), ""),
+        ("a socket", (), ""),
+    ],
+)
+def test_only_trusted_proxies_say_where_a_caller_is(
+    client: str | None, forwarded: tuple[str, ...], address: str
+) -> None:
+    proxies = networks(("10.0.0.0/8", "fd00::/64"))
+    assert client_address(_scope(client, *forwarded), proxies) == address
+
+
+def test_a_form_is_limited_by_address_and_in_all(settings: Settings) -> None:
+    limits = RateLimits(
+        settings.model_copy(
+            update={
+                "rate_limit_form": 1,
+                "rate_limit_form_burst": 5,
+                "rate_limit_form_address": 1,
+                "rate_limit_form_address_burst": 2,
+            }
+        )
+    )
+
+    messages = set()
+
+    def taken(form: str, address: str) -> bool:
+        try:
+            limits.take_submission(form, _scope(address))
+        except TooOftenError as refusal:
+            messages.add(refusal.message)
+            return False
+        return True
+
+    assert [taken("a", "192.0.2.1") for _ in range(4)] == [True, True, False, False]
+    assert taken("b", "192.0.2.1")
+    others = [taken("a", f"2001:db8:0:{number // 2}::{number}") for number in range(8)]
+    assert others == [True, True, True, False, False, False, False, False]
+    assert messages == {"Too many submissions. Try again in 60 seconds."}

@@ -54,6 +54,7 @@ async def decide_by_form(request: ApiRequest, body: Decision) -> Response:
 
 
 async def _question(request: ApiRequest) -> Question:
+    request.services.limits.take_visit(request.scope)
     token = request.path_params["decisionToken"]
     return await question_of(request.work, request.services.keys, token)
 

@@ -1,6 +1,8 @@
 """A public form as a page: asked, answered, thanked for, closed (interface, Form)."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import ConfigDict
 from starlette.responses import Response
@@ -8,16 +10,36 @@ from starlette.responses import Response
 from api.console.forms import Form
 from api.console.records.entry import Entry, entry_of, is_typed, read_typed, retyped
 from api.console.records.fields import outside_spec
+from api.console.refusals import refuse
 from api.console.rendering import bare
-from api.console.routing import page_router
-from api.kernel.routing import Access, ApiRequest
+from api.kernel.routing import Access, ApiRequest, Router
 from models.data.fields.rules.fields import FieldSpec
 from models.data.forms import commands, queries
 from models.data.forms.shapes import PublicForm, SubmitForm
-from runtime.errors import ValidationError
-from runtime.ids import parse_id
+from runtime.errors import (
+    ConflictingMutationError,
+    PlatformError,
+    RateLimitedError,
+    ValidationError,
+)
+from runtime.ids import new_id, parse_id
 
-router = page_router()
+
+def _refuse(request: ApiRequest, refusal: PlatformError) -> Response:
+    """The answer to a submission that was not taken, as who sent it reads it."""
+    if isinstance(refusal, ConflictingMutationError):
+        answer = bare("form_sent.html", refusal.status, path=request.url.path)
+    elif isinstance(refusal, RateLimitedError) and request.sent_form is not None:
+        fields = json.loads(request.sent_form.body.raw or b"{}")
+        keys = [key.decode() for key in request.sent_form.idempotency_keys]
+        answer = bare("form_busy.html", refusal.status, refusal=refusal, fields=fields, keys=keys)
+        answer.headers.update(refusal.headers)
+    else:
+        return refuse(request, refusal)
+    return answer
+
+
+router = Router(tags=["console"], refuse=_refuse, documented=False)
 
 FORM = "/forms/{itemId}"
 _ANYBODY = Access(credential="none", page=True)
@@ -36,13 +58,21 @@ class Answers(Form):
 async def get_form(request: ApiRequest) -> Response:
     """Ask the questions of a form, or say that it is closed."""
     form = await queries.public_form(request.work, parse_id(request.path_params["itemId"]))
-    return _questions(form, [entry_of(spec, None) for spec in _specs(form)])
+    answer = _questions(form, [entry_of(spec, None) for spec in _specs(form)])
+    # Going back from the thanks shows the same page, with the same key.
+    answer.headers["Cache-Control"] = "private, no-cache"
+    return answer
 
 
-@router.post(FORM, access=_ANYBODY)
+@router.post(FORM, access=replace(_ANYBODY, idempotent=True))
 async def answer_form(request: ApiRequest, body: Answers) -> Response:
-    """Take the answers, and thank for them; what is wrong is told beside its question."""
+    """Take the answers, and thank for them; what is wrong is told beside its question.
+
+    The page is sent again under its key, by a double click, by going back or by reloading the
+    thanks: it makes one record.
+    """
     item_id = parse_id(request.path_params["itemId"])
+    request.services.limits.take_submission(item_id, request.scope)
     form = await queries.public_form(request.work, item_id)
     if not form.accepting:
         return _questions(form, [], 404)
@@ -64,7 +94,7 @@ async def answer_form(request: ApiRequest, body: Answers) -> Response:
 
 def _questions(form: PublicForm, entries: Sequence[Entry], status: int = 200) -> Response:
     fields = {field.key: field for field in form.fields}
-    return bare("form.html", status, form=form, entries=entries, fields=fields)
+    return bare("form.html", status, form=form, entries=entries, fields=fields, key=new_id())
 
 
 def _specs(form: PublicForm) -> Sequence[FieldSpec]:

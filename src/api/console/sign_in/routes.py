@@ -46,6 +46,7 @@ async def get_sign_in(request: ApiRequest, next: str | None = None) -> Response:
 @router.get(LINK, access=_OPEN)
 async def get_sign_in_link(request: ApiRequest) -> Response:
     """Ask before a link is used: what reads links ahead must not use them up."""
+    request.services.limits.take_visit(request.scope)
     person = await queries.person_of_link(request.work, request.path_params["signInToken"])
     return bare("link.html", person=person, path=request.url.path, days=LIFETIME.days)
 
@@ -53,6 +54,7 @@ async def get_sign_in_link(request: ApiRequest) -> Response:
 @router.post(LINK, access=_OPEN)
 async def use_sign_in_link(request: ApiRequest) -> Response:
     """Use up a link, and begin a session."""
+    request.services.limits.take_visit(request.scope)
     session = await commands.sign_in_by_link(request.work, request.path_params["signInToken"])
     return await begun(request, session, "/")
 

@@ -94,6 +94,19 @@ RUNS_GUIDE = Guide(
             ),
         ),
         Topic(
+            name="waiting",
+            says=(
+                "A call that starts a run is answered with the queued run. With the header"
+                " `Prefer: wait=30` it is answered with the ended run, if the run ends within 30"
+                " seconds, and else with the run as it is then; the answer has the header"
+                " `Preference-Applied`. The longest wait is 60 seconds. Where 100 calls of a"
+                " workspace wait already, a further one is answered at once, without that header."
+                " A call that is repeated under its `Idempotency-Key` gets the same answer. Reads"
+                " of a run, of an action run and of an operation over runs take `wait=30` in the"
+                " query: so a client waits on, or for the runs of a batch one by one."
+            ),
+        ),
+        Topic(
             name="filters",
             says=(
                 "All filters that are set hold. Status, source, automation, attributes and the time"

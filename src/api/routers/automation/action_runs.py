@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Data, Limit, Router
+from api.kernel.deferred import Poll
+from api.kernel.routing import Access, ApiRequest, Data, Limit, Router, WaitSeconds
 from api.routers.automation.actions import ACTION
 from api.run_links import temporal_link
 from models.automation.action_runs import commands, queries
@@ -23,11 +24,12 @@ READ = Access(scopes=[Scope.ACTIONS_READ], resource="action", level=Level.VIEW)
 EXECUTE = Access(scopes=[Scope.ACTIONS_RUN], resource="action", level=Level.RUN, idempotent=True)
 
 
-@router.post(f"{ACTION}/run", access=replace(EXECUTE, starts_run=True))
+@router.post(f"{ACTION}/run", access=replace(EXECUTE, starts_run=True, prefers=True))
 async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDetail]:
     """Run an action.
 
-    Answered when the run has ended, and after ten seconds as it stands. `trigger` bindings of the
+    Answered when the run has ended, and after ten seconds, or the seconds of `Prefer: wait`, as it
+    is then. `trigger` bindings of the
     action read `input`, `node` bindings what earlier steps gave, by the id of the step.
     """
     action_id = request.ids["actionId"]
@@ -43,12 +45,16 @@ async def list_action_runs(request: ApiRequest, limit: Limit = 30) -> Data[list[
 
 
 @router.get(RUN, access=replace(READ, snapshot=True))
-async def get_action_run(request: ApiRequest) -> Data[ActionRunDetail]:
-    """Get a run of an action."""
+async def get_action_run(request: ApiRequest, wait: WaitSeconds = 0) -> Data[ActionRunDetail]:
+    """Get a run of an action.
+
+    With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then.
+    """
     action_id, run_id = request.ids["actionId"], request.ids["runId"]
-    return Data(
-        _linked(request, await queries.get_run(request.work, request.actor, action_id, run_id))
-    )
+    run = _linked(request, await queries.get_run(request.work, request.actor, action_id, run_id))
+    seconds = 0 if run.completed_at is not None else wait
+    poll = _poll(request, action_id, run_id)
+    return request.awaited(run_id, poll, seconds=seconds) or Data(run)
 
 
 @router.post(f"{RUN}/cancel", access=EXECUTE)
@@ -67,6 +73,7 @@ async def cancel_action_run(request: ApiRequest) -> Data[ActionRunDetail]:
         level=Level.VIEW,
         idempotent=True,
         starts_run=True,
+        prefers=True,
     ),
     errors=[DeniedError],
 )
@@ -92,10 +99,15 @@ def _linked(request: ApiRequest, run: ActionRunDetail) -> ActionRunDetail:
 
 def _outcome(request: ApiRequest, action_id: Id, *, wait: bool) -> Data[ActionRunDetail]:
     """The run when it has ended, or when the time to wait for it is over."""
-    actor, run_id = request.actor, request.new_id
+    run_id = request.new_id
+    poll = _poll(request, action_id, run_id)
+    awaited = request.awaited(run_id, poll)
+    return awaited or request.deferred(poll, within=WAIT_SECONDS if wait else 0)
 
+
+def _poll(request: ApiRequest, action_id: Id, run_id: Id) -> Poll[ActionRunDetail]:
     async def poll(work: UnitOfWork, last: bool) -> ActionRunDetail | None:
-        run = await queries.run_outcome(work, actor, action_id, run_id, last=last)
+        run = await queries.run_outcome(work, request.actor, action_id, run_id, last=last)
         return None if run is None else _linked(request, run)
 
-    return request.deferred(poll, within=WAIT_SECONDS if wait else 0)
+    return poll

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from api.run_links import add_links
 from models.automation.automation_runs import (
@@ -13,7 +13,7 @@ from models.automation.automation_runs import (
     retries,
     run_batches,
 )
-from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
 from models.automation.automation_runs.run_queries import RunQuery, WorkspaceRunQuery
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
@@ -33,12 +33,15 @@ from models.automation.waits.queries import show_waits
 from models.automation.waits.resume_urls import show_resume_urls
 from models.core.access.placement import level_on
 from models.core.access.rules import Level, Scope
+from models.core.base import Id
+from runtime.database import UnitOfWork
 from runtime.errors import RunError
 
 router = Router(tags=["automation runs"])
 
 RUN = f"{AUTOMATION}/runs/{{runId}}"
 START = replace(WRITE, starts_run=True)
+AWAITED = replace(START, prefers=True)
 WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 
 _Run = TypeVar("_Run", bound=AutomationRunShape)
@@ -50,14 +53,15 @@ def linked(request: ApiRequest, run: _Run) -> _Run:
     return run
 
 
-@router.post(f"{AUTOMATION}/run", access=START, errors=[RunError])
+@router.post(f"{AUTOMATION}/run", access=AWAITED, errors=[RunError])
 async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRunDetail]:
     """Run an automation now.
 
     The published version is run, and the automation must be enabled; the answer is the queued run.
     """
-    run = await commands.run_now(request.work, request.actor, request.ids["automationId"], body)
-    return Data(linked(request, run))
+    automation_id, run_id = request.ids["automationId"], request.new_id
+    run = await commands.run_now(request.work, request.actor, automation_id, body, run_id)
+    return _started(request, run)
 
 
 @router.post(f"{AUTOMATION}/runs/batch", access=START, errors=[RunError], batch=True)
@@ -75,26 +79,26 @@ async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[Runs
     return Data(answer)
 
 
-@router.post(f"{AUTOMATION}/test-run", access=START, errors=[RunError])
+@router.post(f"{AUTOMATION}/test-run", access=AWAITED, errors=[RunError])
 async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[AutomationRunDetail]:
     """Test-run an automation.
 
     The draft is run if there is one, else the published version, whether enabled or not. A failed
     test concerns nobody else, unless `triggerFailureAutomation` is set.
     """
-    run = await commands.test_run(request.work, request.actor, request.ids["automationId"], body)
-    return Data(linked(request, run))
+    automation_id, run_id = request.ids["automationId"], request.new_id
+    run = await commands.test_run(request.work, request.actor, automation_id, body, run_id)
+    return _started(request, run)
 
 
-@router.post(f"{AUTOMATION}/run-from-node", access=START, errors=[RunError])
+@router.post(f"{AUTOMATION}/run-from-node", access=AWAITED, errors=[RunError])
 async def run_automation_from_node(
     request: ApiRequest, body: RunFromNode
 ) -> Data[AutomationRunDetail]:
     """Run an automation from one node."""
-    run = await commands.run_from_node(
-        request.work, request.actor, request.ids["automationId"], body
-    )
-    return Data(linked(request, run))
+    automation_id, run_id = request.ids["automationId"], request.new_id
+    run = await commands.run_from_node(request.work, request.actor, automation_id, body, run_id)
+    return _started(request, run)
 
 
 def _listed(request: ApiRequest, runs: AutomationRunList) -> Data[AutomationRunList]:
@@ -181,20 +185,43 @@ async def cancel_workspace_automation_runs(
 
 
 @router.get(RUN, access=replace(READ, snapshot=True))
-async def get_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
+async def get_automation_run(
+    request: ApiRequest, wait: WaitSeconds = 0
+) -> Data[AutomationRunDetail]:
     """Get a run with its node runs.
 
     A run with very many or very large node runs is answered with the open and failed ones and the
     ones outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
-    all.
+    all. With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then.
     """
-    run = await queries.detail(
-        request.work, request.actor, request.ids["automationId"], request.ids["runId"]
-    )
-    await show_waits(request.work, request.actor, run.node_runs)
+    run = await _shown(request, request.work, request.ids["automationId"], request.ids["runId"])
+    return _awaited(request, run, wait if run.status in OPEN_RUN else 0)
+
+
+async def _shown(
+    request: ApiRequest, work: UnitOfWork, automation_id: Id, run_id: Id
+) -> AutomationRunDetail:
+    run = await queries.detail(work, request.actor, automation_id, run_id)
+    await show_waits(work, request.actor, run.node_runs)
     if _may_resume(request):
         show_resume_urls(request.services.keys, run.node_runs)
-    return Data(linked(request, run))
+    return linked(request, run)
+
+
+def _started(request: ApiRequest, run: AutomationRunDetail) -> Data[AutomationRunDetail]:
+    """The run as it was accepted, or when it has ended if the caller waits for that."""
+    return _awaited(request, linked(request, run), None)
+
+
+def _awaited(
+    request: ApiRequest, run: AutomationRunDetail, seconds: int | None
+) -> Data[AutomationRunDetail]:
+    async def poll(work: UnitOfWork, last: bool) -> AutomationRunDetail | None:
+        if not last and await queries.is_open(work, request.actor, run.id):
+            return None
+        return await _shown(request, work, run.automation_id, run.id)
+
+    return request.awaited(run.id, poll, seconds=seconds) or Data(run)
 
 
 def _may_resume(request: ApiRequest) -> bool:
@@ -221,14 +248,14 @@ async def list_automation_node_runs(  # the filters of a list
     """
     automation_id, run_id = request.ids["automationId"], request.ids["runId"]
     page = request.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
-    await queries.load_run(request.work, request.actor, automation_id, run_id)
+    run = await queries.load_run(request.work, request.actor, automation_id, run_id)
     wanted = (node_id, scope_key, status)
-    listed = await node_queries.list_node_runs(request.work, request.actor, run_id, page, *wanted)
+    listed = await node_queries.list_node_runs(request.work, request.actor, run, page, *wanted)
     await show_waits(request.work, request.actor, listed.node_runs)
     return Data(listed)
 
 
-@router.post(f"{RUN}/retry", access=START, errors=[RunError])
+@router.post(f"{RUN}/retry", access=AWAITED, errors=[RunError])
 async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[AutomationRunDetail]:
     """Run an ended run again, from its start or from where it failed.
 
@@ -236,11 +263,10 @@ async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[Auto
     is the one of then, or the published one or the open draft of now.
     """
     automation_id, run_id = request.ids["automationId"], request.ids["runId"]
-    return Data(
-        linked(
-            request, await retries.retry(request.work, request.actor, automation_id, run_id, body)
-        )
+    run = await retries.retry(
+        request.work, request.actor, automation_id, run_id, body, request.new_id
     )
+    return _started(request, run)
 
 
 @router.post(f"{RUN}/cancel", access=WRITE)

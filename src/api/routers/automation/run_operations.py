@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from models.automation.run_operations import commands, previews, queries
-from models.automation.run_operations.rules import RunOutcome
+from models.automation.run_operations.rules import OPEN_OPERATION, RunOutcome
 from models.automation.run_operations.shapes import (
     CreateRunOperation,
     PreviewRunOperation,
@@ -16,6 +16,7 @@ from models.automation.run_operations.shapes import (
 )
 from models.core.access.rules import Level, Scope
 from models.core.base import Id
+from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
 router = Router(tags=["automation runs"])
@@ -68,9 +69,20 @@ async def list_run_operations(
 
 
 @router.get(OPERATION, access=READ)
-async def get_run_operation(request: ApiRequest) -> Data[RunOperationShape]:
-    """Get an operation over runs, with its progress."""
-    return await _shown(request, request.ids["runOperationId"])
+async def get_run_operation(request: ApiRequest, wait: WaitSeconds = 0) -> Data[RunOperationShape]:
+    """Get an operation over runs, with its progress.
+
+    With `wait=30` the answer comes when it has ended, and after 30 seconds as it is then.
+    """
+    operation_id, actor = request.ids["runOperationId"], request.actor
+
+    async def poll(work: UnitOfWork, last: bool) -> RunOperationShape | None:
+        operation = await queries.operation_detail(work, actor, operation_id)
+        return operation if last or operation.status not in OPEN_OPERATION else None
+
+    shown = await _shown(request, operation_id)
+    seconds = wait if shown.data.status in OPEN_OPERATION else 0
+    return request.awaited(operation_id, poll, seconds=seconds) or shown
 
 
 @router.get(f"{OPERATION}/results", access=READ)

@@ -1,5 +1,6 @@
 """Nodes that wait: decide, resume, publish the event they wait for."""
 
+from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.automation.automation_runs import RUN, linked
 from models.automation.automation_runs.shapes import AutomationRunDetail
@@ -37,13 +38,18 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
     return Data(linked(request, run))
 
 
-@router.post("/v1/resume/{resumeToken}", access=Access(credential="none"), errors=[ConflictError])
+@router.post(
+    "/v1/resume/{resumeToken}",
+    access=Access(credential="none"),
+    errors=[ConflictError, TooOftenError],
+)
 async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     """Resume a node that waits for an event, with the body as its data.
 
     `resumed` is 0 when the node does not wait yet; the data is kept until it does. The same body
     again changes nothing.
     """
+    request.services.limits.take_visit(request.scope)
     address = read_token(request.services.keys, request.path_params["resumeToken"])
     if address is None:
         raise NotFoundError("resume URL")

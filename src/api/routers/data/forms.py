@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, IfVersion, Router
 from models.core.access.rules import Level, Scope
 from models.data.forms import commands, queries
@@ -71,11 +72,18 @@ async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
     return Data(await queries.public_form(request.work, parse_id(request.path_params["itemId"])))
 
 
-@router.post(f"{PUBLIC_FORM}/submissions", access=ANYBODY, status_code=201)
+@router.post(
+    f"{PUBLIC_FORM}/submissions",
+    access=replace(ANYBODY, idempotent=True),
+    status_code=201,
+    errors=[TooOftenError],
+)
 async def submit_form(request: ApiRequest, body: SubmitForm) -> Data[SubmittedForm]:
-    """Answer a public form.
+    """Submit an answer to a public form.
 
-    Nobody is asked who they are, so there is no `Idempotency-Key`: sending twice answers twice.
+    Submissions that are sent again with the same `Idempotency-Key` make one record and get the same
+    answer for 24 hours. They are limited by form and by address.
     """
     item_id = parse_id(request.path_params["itemId"])
+    request.services.limits.take_submission(item_id, request.scope)
     return Data(await commands.submit_form(request.work, item_id, body))

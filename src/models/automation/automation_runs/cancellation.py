@@ -100,7 +100,7 @@ async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
     A run whose row is locked gets no more children: a query that finds no new run is the last.
     """
     locked_ids: set[Id] = set()
-    while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), locked_ids):
+    while fresh := await _by_depth(work, open_tree(workspace_id, run_ids), locked_ids):
         for run_ids_there in fresh:
             await slots.lock_of_runs(work, run_ids_there)
             rows = select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
@@ -122,7 +122,7 @@ async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -
     return [sorted(levels[depth]) for depth in sorted(levels)]
 
 
-def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
+def open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
     """The open runs among these, with all below them, and the number of runs that led to each."""
     top = (
         select(_run.id, func.cardinality(_run.chain).label("depth"))

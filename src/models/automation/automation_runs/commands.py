@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import select
 
@@ -40,12 +41,15 @@ PAYLOAD_LIMIT = 1024 * 1024
 
 
 async def run_now(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunNow
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunNow, run_id: Id | None = None
 ) -> AutomationRunDetail:
-    """A queued run of the published version. Raises RunError unless published and enabled."""
+    """A queued run of the published version. Raises RunError unless published and enabled.
+
+    A run that has the id already is that of an earlier call, here as below.
+    """
     version = await runnable_versions.published(work, actor, automation_id)
     request = manual_request(version, body.trigger_payload or {}, body.attributes)
-    return await _accept(work, actor, version, request)
+    return await _accept(work, actor, version, replace(request, run_id=run_id))
 
 
 def manual_request(
@@ -57,7 +61,11 @@ def manual_request(
 
 
 async def test_run(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: TestRun
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    body: TestRun,
+    run_id: Id | None = None,  # noqa: PT028  # no test
 ) -> AutomationRunDetail:
     """A queued test run of the draft, else the published version, or the one the body names.
 
@@ -82,11 +90,12 @@ async def test_run(
     if stop_at is not None:
         options["stopAtNodeId"] = stop_at
     payload = _bounded(_test_payload(body, graph.get("testPayloads") or []))
-    return await _accept(work, actor, version, RunRequest(RunSource.TEST, payload, options))
+    request = RunRequest(RunSource.TEST, payload, options, run_id=run_id)
+    return await _accept(work, actor, version, request)
 
 
 async def run_from_node(
-    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunFromNode
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunFromNode, run_id: Id | None = None
 ) -> AutomationRunDetail:
     """A queued run that starts at one node; what lies before it is reused, not repeated (D3)."""
     if body.automation_version_id is not None:
@@ -113,6 +122,7 @@ async def run_from_node(
         attributes=(replayed and replayed.attributes) or {},
         start_node_id=body.node_id,
         replay_of_run_id=body.replay_of_run_id,
+        run_id=run_id,
     )
     run_id = (await accept(work, actor, version, request)).run_id
     kept = executed.nodes_by_id()

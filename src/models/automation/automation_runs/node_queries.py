@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
@@ -17,6 +18,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from models.automation.automation_runs.first_nodes import NEVER, listed_unbegun_nodes
 from models.automation.automation_runs.rows import RunRow, RunStatusRow
 from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
 from models.automation.automation_runs.shapes import (
@@ -206,32 +208,42 @@ async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list
 async def list_node_runs(  # the filters of a list
     work: UnitOfWork,
     actor: Actor,
-    run_id: Id,
+    run: AutomationRun,
     page: PageRequest,
     node_id: str | None,
     scope_key: str | None,
     status: NodeStatus | None,
 ) -> NodeRunList:
-    """The node runs of a run in the order they began, each with its failed attempts."""
-    statement = select(node_run, BEGAN.label("began")).where(*_of(actor, run_id))
+    """The node runs of a run in the order they began, each with its failed attempts.
+
+    The nodes at its start that have not begun come last.
+    """
+    statement = select(node_run, BEGAN.label("began")).where(*_of(actor, run.id))
     given = {_node.node_id: node_id, _node.scope_key: scope_key, _node.status: status}
-    for column, value in given.items():
-        if value is not None:
-            statement = statement.where(column == value)
+    filters = {column: value for column, value in given.items() if value is not None}
+    for column, value in filters.items():
+        statement = statement.where(column == value)
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
     found = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
     rows = carried(found)
-    node_page = page.of(
-        rows, lambda row: (row.began, row.node_id, row.scope_key), cut=len(found) > len(rows)
-    )
-    attempts = await _attempts(work, actor, run_id, node_page.items)
+    nodes = [((row.began, row.node_id, row.scope_key), node_shape(row)) for row in rows]
+    if len(found) == len(rows) <= page.limit:
+        unbegun = [
+            ((NEVER, node.node_id, node.scope_key), node)
+            for node in await listed_unbegun_nodes(work, run)
+            if all(getattr(node, column.key) == value for column, value in filters.items())
+        ]
+        nodes += [one for one in unbegun if page.after is None or one[0] > page.after]
+    node_page = page.of(nodes, itemgetter(0), cut=len(found) > len(rows))
+    shown = [node for _, node in node_page.items]
+    attempts = await _attempts(work, actor, run.id, shown)
     return NodeRunList(
         node_runs=[
             NodeRunWithAttempts(
-                **dict(node_shape(row)), attempts=attempts.get((row.node_id, row.scope_key), [])
+                **dict(node), attempts=attempts.get((node.node_id, node.scope_key), [])
             )
-            for row in node_page.items
+            for node in shown
         ],
         cursor=node_page.cursor,
     )

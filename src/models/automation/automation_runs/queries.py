@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
-from models.automation.automation_runs.first_nodes import queued_nodes
+from models.automation.automation_runs.first_nodes import unbegun_nodes
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
@@ -20,11 +20,11 @@ from models.automation.automation_runs.shapes import (
 )
 from models.automation.automation_runs.tables import IS_OPEN, AutomationRun, automation_run
 from models.automation.automation_runs.wait_metadata import waits_of_runs
+from models.automation.automation_runs.worker_waits import needs_worker_since
 from models.automation.automations.joins import AUTOMATION, open_automations
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
-from models.core.lifecycle.workers import waiting_for_worker_since
 from models.core.pagination import Page, PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -86,6 +86,12 @@ async def load_run(
     return row
 
 
+async def is_open(work: UnitOfWork, actor: Actor, run_id: Id) -> bool:
+    """True for a run of the workspace that has not ended."""
+    row = _run.workspace_id == actor.workspace_id, _run.id == run_id
+    return await work.scalar(select(_run.status).where(*row)) in OPEN_RUN
+
+
 async def detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
 ) -> AutomationRunDetail:
@@ -103,9 +109,9 @@ async def detail(
     }
     metadata |= await worker_metadata(work, run)
     await node_queries.show_last_errors(work, actor, run_id, nodes)
-    if run.status == RunStatus.QUEUED:
-        shown = {node.id for node in nodes}
-        nodes += [node for node in await queued_nodes(work, run) if node.id not in shown]
+    if not trimmed:
+        begun = [node.id for node in nodes if not node.metadata.get("reused")]
+        nodes += await unbegun_nodes(work, run, begun)
     return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
@@ -120,7 +126,7 @@ async def accepted_detail(
         "trimmed": False,
     }
     return AutomationRunDetail(
-        **_run_fields(run, metadata), node_runs=await queued_nodes(work, run)
+        **_run_fields(run, metadata), node_runs=await unbegun_nodes(work, run)
     )
 
 
@@ -242,9 +248,9 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
 
 async def worker_metadata(work: UnitOfWork, run: AcceptedRow) -> JsonObject:
     """`waitingForWorkerSince` of a run that should go on; nothing while it waits for no worker."""
-    if run.status not in {RunStatus.QUEUED, RunStatus.RUNNING}:
+    if run.status not in OPEN_RUN:
         return {}
-    since = await waiting_for_worker_since(work, run.created_at)
+    since = await needs_worker_since(work, run)
     return {} if since is None else {"waitingForWorkerSince": wire_timestamp(since)}
 
 

@@ -1,7 +1,7 @@
 """Running a run again: everything, or what failed and what follows it (decisions D3)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlalchemy import select
@@ -64,8 +64,13 @@ class Retry:
     reused: Sequence[tuple[str, str, str]]
 
 
-async def retry(
-    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, body: RetryRun
+async def retry(  # whose run, and what becomes of it
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    run_id: Id,
+    body: RetryRun,
+    retry_id: Id | None = None,
 ) -> AutomationRunDetail:
     """The queued run that runs an ended one again.
 
@@ -81,7 +86,8 @@ async def retry(
     if body.from_ == "failed":
         ends = (await node_ends(work, run.workspace_id, [run.id])).get(run.id, {})
     planned = plan_retry(run, version, body.from_, ends)
-    new_id = (await accept(work, actor, planned.version, planned.request)).run_id
+    request = replace(planned.request, run_id=retry_id)
+    new_id = (await accept(work, actor, planned.version, request)).run_id
     await skip_nodes(work, actor.workspace_id, new_id, planned.reused, outcome="reused")
     return await detail(work, actor, automation_id, new_id)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from sqlalchemy import case, literal, select, tuple_
@@ -9,12 +10,13 @@ from sqlalchemy import case, literal, select, tuple_
 from models.automation.automation_runs.joins import RUN, run_of
 from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.shapes import NodeRunShape
+from models.automation.automation_runs.worker_waits import WaitingNode
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.stored_graphs import stored_graph
 from models.automation.waits.rules.approvals import is_asked, shown
-from models.automation.waits.rules.resolution import RESUMABLE
+from models.automation.waits.rules.resolution import MAX_REMINDERS, RESUMABLE
 from models.automation.waits.store import read_responses
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Actor
@@ -110,6 +112,29 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
     for node in waiting:
         if (wait := waits.get((node.node_id, node.scope_key))) is not None:
             node.metadata["wait"] = wait
+
+
+async def due_waits(
+    work: UnitOfWork, workspace_id: Id, nodes: Sequence[WaitingNode], lost: datetime
+) -> list[datetime]:
+    """The moments at which nodes that wait were resolved, or people were to be reminded."""
+    places = [
+        (node.run_id, node.node_id, node.scope_key) for node in nodes if node.node_kind in RESUMABLE
+    ]
+    columns = run_wait.c
+    rows = await work.rows(
+        select(columns.created_at, columns.resolved_at, columns.terms).where(
+            columns.workspace_id == workspace_id,
+            tuple_(columns.run_id, columns.node_id, columns.scope_key).in_(places),
+        )
+    )
+    due = [row.resolved_at for row in rows if row.resolved_at is not None]
+    for row in rows:
+        if row.resolved_at is None and (seconds := row.terms.get("reminderSeconds")):
+            told = max(0, (lost - row.created_at) // timedelta(seconds=seconds))
+            reminder = row.created_at + (told + 1) * timedelta(seconds=seconds)
+            due += [reminder] if told < MAX_REMINDERS and reminder <= work.now else []
+    return due
 
 
 def _shown(row: _ShownWait) -> JsonObject:

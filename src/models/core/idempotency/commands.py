@@ -1,8 +1,10 @@
 """Finding and keeping the reply to a call that may be repeated (decisions C3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import BigInteger, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from models.core.base import Id
@@ -23,7 +25,13 @@ class Reply:
 
 
 async def claim(
-    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes, *, waits: bool = False
+    work: UnitOfWork,
+    keys: KeyRing,
+    fingerprint: bytes,
+    request_hash: bytes,
+    workspace_id: Id | None = None,
+    *,
+    waits: bool = False,
 ) -> Reply | Id:
     """The stored reply; or, when there is none yet, the claim's id: the call ends in `remember`.
 
@@ -35,7 +43,7 @@ async def claim(
     """
     if waits:
         await work.execute(select(func.pg_advisory_xact_lock(_lock(fingerprint))))
-    while (claim_id := await _take(work, fingerprint, request_hash)) is None:
+    while (claim_id := await _take(work, fingerprint, request_hash, workspace_id)) is None:
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
             raise _running()
@@ -55,6 +63,24 @@ async def claim(
     return claim_id
 
 
+async def is_known(work: UnitOfWork, fingerprint: bytes, workspace_ids: Sequence[Id]) -> bool:
+    """True when a call about one of the workspaces has used the key within the window."""
+    used = idempotency_reply.c.workspace_id.in_(workspace_ids)
+    return await work.scalar(select(_living(work, fingerprint).where(used).exists())) is True
+
+
+async def find_reply(
+    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes
+) -> Reply | None:
+    """The stored reply to a call; None when there is none.
+
+    Raises ConflictingMutationError when the key was used for another request.
+    """
+    row = await work.first(_living(work, fingerprint), of=IdempotencyReply)
+    found = None if row is None else _found(keys, row, request_hash)
+    return found if isinstance(found, Reply) else None
+
+
 async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
     """Free the key of a call whose refusal after its commit is not kept."""
     await work.execute(
@@ -72,15 +98,20 @@ async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: R
 
 
 async def keep_refusal(
-    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes, refusal: Reply
+    work: UnitOfWork,
+    keys: KeyRing,
+    fingerprint: bytes,
+    request_hash: bytes,
+    refusal: Reply,
+    workspace_id: Id | None = None,
 ) -> Reply:
     """Keep what a call was refused with, whose transaction and claim were rolled back.
 
     Another call may have used the key meanwhile: its answer is then that of both. Raises
     InProgressError while the other has none.
     """
-    if await _take(work, fingerprint, request_hash) is None:
-        reply = await claim(work, keys, fingerprint, request_hash)
+    if await _take(work, fingerprint, request_hash, workspace_id) is None:
+        reply = await claim(work, keys, fingerprint, request_hash, workspace_id)
         if isinstance(reply, Reply):
             return reply
         raise _running()
@@ -93,7 +124,9 @@ def _running() -> InProgressError:
     return InProgressError("A call with this Idempotency-Key is still running; try again soon.")
 
 
-async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id | None:
+async def _take(
+    work: UnitOfWork, fingerprint: bytes, request_hash: bytes, workspace_id: Id | None
+) -> Id | None:
     """Write the row of a running call, and its id; None when another call has the key.
 
     The lock is tried, not waited for: a second call is refused at once.
@@ -102,6 +135,7 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id
         "_id": new_id(),
         "_fingerprint": fingerprint,
         "_request_hash": request_hash,
+        "_workspace_id": workspace_id,
         "_created_at": work.now,
         "_expires_at": work.now + WINDOW,
         "_lock": _lock(fingerprint),
@@ -110,7 +144,7 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id
     return None if row is None else Id(str(row.id))
 
 
-_COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
+_COLUMNS = ("id", "fingerprint", "request_hash", "workspace_id", "created_at", "expires_at")
 
 _TAKE = PreparedStatement(
     insert(idempotency_reply)
@@ -129,6 +163,12 @@ _REMEMBER = PreparedStatement(
     .where(idempotency_reply.c.fingerprint == bindparam("of"))
     .values(status=bindparam("status"), reply=bindparam("reply"))
 )
+
+
+def _living(work: UnitOfWork, fingerprint: bytes) -> Select[Any]:
+    return select(idempotency_reply).where(
+        idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.expires_at > work.now
+    )
 
 
 def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply | Id:

@@ -17,7 +17,7 @@ class IdempotencyReply(SQLModel, table=True):
     answer.
 
     `fingerprint` is SHA-256 of principal, method, path and key: a path may be longer than an
-    index entry can be.
+    index entry can be. `workspace_id` is the workspace that the call was about.
     """
 
     __tablename__ = "idempotency_reply"
@@ -29,6 +29,7 @@ class IdempotencyReply(SQLModel, table=True):
     id: Id = Field(primary_key=True)
     fingerprint: bytes = Field(sa_type=BYTEA)
     request_hash: bytes = Field(sa_type=BYTEA)
+    workspace_id: Id | None = None
     status: int | None = None
     reply: bytes | None = Field(default=None, sa_type=BYTEA)
     created_at: datetime = Field(sa_type=Timestamp)
