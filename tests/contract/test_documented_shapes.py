@@ -96,7 +96,7 @@ INTERFACE = {
     "PlanRecord": "title",
     "SeededDraft": "headline databaseCount pageCount",
     "Ticket": "ticket expiresAt url",
-    "Error": "_tag error message status",
+    "ApiNotFound": "_tag error message status",
 }
 """The fields of each shape as the interface lists them; `?` marks those that may be null."""
 

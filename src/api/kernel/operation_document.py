@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, get_args
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
+from api.kernel.error_document import PREFIX, union_name
 from api.kernel.operation import Endpoint, Operation, spread
 from api.kernel.response_headers import of_refusals
 from api.kernel.routing import Route
@@ -32,7 +33,7 @@ from runtime.errors import (
 
 T = TypeVar("T")
 
-_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+_JSON = "application/json"
 
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
     "any": [{"apiKey": []}, {"session": []}],
@@ -52,6 +53,7 @@ class DocumentedRoute(APIRoute):
     """A route as FastAPI documents it. Raises RuntimeError if it reads another body than we."""
 
     def __init__(self, route: Route) -> None:
+        self.route = route
         operation = self.operation = route.operation
         endpoint = _described(operation)
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
@@ -107,21 +109,18 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     A further success of a shape, which has no content here, has that of the first.
     """
     operation, media_type = route.operation, route.media_type
-    refusals: dict[int, dict[str, type[PlatformError]]] = {}
-    for refusal in (*_refusals(operation), *route.errors):
-        refusals.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
     responses: dict[int | str, dict[str, Any]] = {
         status: {
-            "description": ", ".join(sorted(by_code)),
-            "headers": of_refusals([by_code[code] for code in sorted(by_code)]),
-            "content": _ERROR,
+            "description": ", ".join(refusal.code for refusal in refusals),
+            "headers": of_refusals(refusals),
+            "content": {_JSON: {"schema": {"$ref": PREFIX + union_name(refusals)}}},
         }
-        for status, by_code in sorted(refusals.items())
+        for status, refusals in refusals_of(route).items()
     }
     if operation.result is None:
         responses[operation.status] = {"content": {media_type: {}}}
     for status in route.statuses:
-        same = operation.result is not None and media_type in _ERROR and not operation.access.raw
+        same = operation.result is not None and media_type == _JSON and not operation.access.raw
         if same:
             responses[status] = {"description": "Done before"}
         else:
@@ -145,12 +144,23 @@ def _documented_request(operation: Operation) -> dict[str, Any]:
     return found
 
 
+def refusals_of(route: Route) -> dict[int, list[type[PlatformError]]]:
+    """The errors that a route may answer by status, one of each code and in their order."""
+    found: dict[int, dict[str, type[PlatformError]]] = {}
+    for refusal in (*_refusals(route.operation), *route.errors):
+        found.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
+    return {
+        status: [by_code[code] for code in sorted(by_code)]
+        for status, by_code in sorted(found.items())
+    }
+
+
 def _refusals(operation: Operation) -> list[type[PlatformError]]:
     """The errors that every operation with these demands may answer."""
     access = operation.access
     refusals: list[type[PlatformError]] = [ValidationError, InternalError]
     if access.transaction:
-        refusals.append(UnavailableError)
+        refusals += [UnavailableError, RateLimitedError]
     if access.credential != "none":
         refusals += [UnauthorizedError, RateLimitedError]
     if access.scopes or access.level or access.platform_admin or access.credential in _NARROW:
