@@ -50,6 +50,7 @@ from api.kernel.logged_requests import log_request
 from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
+from api.kernel.response_headers import LINK, next_link
 from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
@@ -258,7 +259,11 @@ class _Pipeline:
         assert isinstance(result, Data)
         content = b'{"data":' + adapter.dump_json(result.data, by_alias=True) + b"}"
         status = self.request.status or self.operation.status
-        return Response(content, status, media_type="application/json")
+        headers = None
+        if self.request.next_cursor is not None:
+            link = next_link(self.request.scope["query_string"], self.request.next_cursor)
+            headers = {LINK: link}
+        return Response(content, status, headers, media_type="application/json")
 
     async def _deferred(self, deferred: Deferred) -> Response:
         """The answer of a job, waited for outside of any transaction."""

@@ -23,7 +23,15 @@ from api.kernel.operation import (
     describe_operation,
     refuse_as_json,
 )
-from api.kernel.parameters import Cursor, Flag, IfUnchanged, IfVersion, Limit, QueryId
+from api.kernel.parameters import (
+    Cursor,
+    Flag,
+    IfUnchanged,
+    IfVersion,
+    Limit,
+    QueryId,
+    WholeLimit,
+)
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
 from runtime.errors import PlatformError
@@ -40,6 +48,7 @@ __all__ = [
     "QueryId",
     "Route",
     "Router",
+    "WholeLimit",
 ]
 
 E = TypeVar("E", bound=Endpoint)
