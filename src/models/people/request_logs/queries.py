@@ -17,7 +17,7 @@ from runtime.database import UnitOfWork
 async def page_of_requests(
     work: UnitOfWork, actor: Actor, page: PageRequest
 ) -> Page[RequestLogBody]:
-    """The workspace's calls, newest first; each shows up a fraction of a second after its answer."""
+    """The workspace's calls, newest first; each is there shortly after its answer."""
     columns = request_log.c
     calls = select(request_log).where(columns.workspace_id == actor.workspace_id)
     shown = await page.descending(work, calls, columns.created_at, columns.id, of=RequestLog)
