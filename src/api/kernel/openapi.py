@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_pascal
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from api.kernel.error_document import error_components
-from api.kernel.operation import wire_name
+from api.kernel.operation import Operation, wire_name
 from api.kernel.operation_document import DocumentedRoute, refusals_of
 from api.kernel.response_headers import HEADERS, of_success
 from api.kernel.routing import Route
@@ -115,15 +115,27 @@ def _never_null(content: dict[str, Any]) -> None:
         content["schema"] = shapes[0]
 
 
+def _finish_query(operation: Operation, parameter: dict[str, Any]) -> None:
+    name = parameter["name"]
+    field = operation.query_fields.get(name)
+    if field is not None and field.description:
+        parameter["description"] = field.description
+    parameter["name"] = wire_name(name)
+    parameter["schema"].pop("title", None)
+    for mark in operation.query[parameter["name"]].deprecated:
+        parameter.update(mark.document())
+
+
 def _finish(route: DocumentedRoute, described: dict[str, Any]) -> None:
     operation = route.operation
     described["x-access"] = operation.access.document()
     described["description"] = f"{described['description']} {operation.access.sentence()}"
+    if operation.deprecated is not None:
+        described |= operation.deprecated.document()
     parameters = described.get("parameters", [])
     for parameter in parameters:
         if parameter["in"] == "query":
-            parameter["name"] = wire_name(parameter["name"])
-            parameter["schema"].pop("title", None)
+            _finish_query(operation, parameter)
     if operation.chooses_workspace:
         parameters.append(_WORKSPACE_CHOICE)
     order = {"path": 0, "query": 1, "header": 2}

@@ -73,7 +73,7 @@ class DocumentedRoute(APIRoute):
         if bodies != ([operation.body.name] if operation.body else []):
             raise RuntimeError(f"FastAPI takes {bodies} for the body of {operation.name}.")
         self.responses = _documented_responses(route)
-        self.openapi_extra = _documented_request(operation)
+        self.openapi_extra = _documented_request(route)
 
 
 def _described(operation: Operation) -> Endpoint:
@@ -128,14 +128,17 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
-def _documented_request(operation: Operation) -> dict[str, Any]:
+def _documented_request(route: Route) -> dict[str, Any]:
     """Credentials, path parameters, headers, and a body that is no JSON shape."""
-    access = operation.access
+    operation, access = route.operation, route.operation.access
     parameters = [_path_parameter(name) for name in operation.parameters]
     if access.idempotent:
         parameters.append(_IDEMPOTENCY_KEY)
     if access.upload:
         parameters.append(_FILE_NAME)
+    conditional = (("If-None-Match",), 304), (("Range", "If-Range"), 206)
+    names = [name for group, status in conditional if status in route.statuses for name in group]
+    parameters += [_header(name, _READ_HEADERS[name]) for name in (*names, *route.headers)]
     found: dict[str, Any] = {"security": _SECURITY[access.credential], "parameters": parameters}
     if access.upload:
         found["requestBody"] = _UPLOAD
@@ -195,21 +198,33 @@ def _path_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-_IDEMPOTENCY_KEY = {
-    "name": HEADER,
-    "in": "header",
-    "required": False,
-    "description": "Repeating a call with the same key within 24 hours gives the same answer.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
-}
+def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
 
-_FILE_NAME = {
-    "name": NAME_HEADER,
-    "in": "header",
-    "required": False,
-    "description": "What the file is called, percent-encoded.",
-    "schema": {"type": "string"},
+
+_READ_HEADERS = {
+    "If-None-Match": "The `ETag` of what the caller has: 304 says that it is still the same.",
+    "Range": "A part of the file, such as `bytes=0-1023`; several get the whole file.",
+    "If-Range": "The `ETag` that `Range` is meant for: of another file all of it is sent.",
+    "X-Share-Token": "The token of the link; it takes one of its uses.",
+    "X-Share-Session": "The session that an earlier call gave.",
+    "Last-Event-ID": "The `seq` of the last event that was received, in place of `since`.",
 }
+"""What headers mean that operations read themselves."""
+
+_IDEMPOTENCY_KEY = _header(
+    HEADER,
+    "Repeating a call with the same key within 24 hours gives the same answer.",
+    minLength=1,
+    maxLength=MAX_LENGTH,
+)
+_FILE_NAME = _header(NAME_HEADER, "What the file is called, percent-encoded.")
 
 _BYTES = {"type": "string", "format": "binary"}
 

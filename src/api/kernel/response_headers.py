@@ -1,13 +1,16 @@
 """The headers of answers, as the OpenAPI document declares them."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
 from typing import Any, get_args, get_origin
 from urllib.parse import parse_qsl, urlencode
 
 from api.kernel.operation import Operation
 from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Route
+from models.core.deprecation import Deprecated, deprecated_in_answer, may_use_deprecated
 from runtime.errors import (
     ConflictingMutationError,
     InProgressError,
@@ -23,6 +26,8 @@ REQUEST_ID = "X-Request-Id"
 REPLAYED = "Idempotency-Replayed"
 ENTITY_TAG = "ETag"
 LINK = "Link"
+DEPRECATION = "Deprecation"
+SUNSET = "Sunset"
 RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 HEADERS: dict[str, dict[str, Any]] = {
@@ -36,6 +41,8 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Content-Range": _header("Which part of the file this is, and the size of all of it."),
     "WWW-Authenticate": _header("The scheme of credentials: `Bearer`."),
     LINK: _header('The next page, unless this is the last one: `<?cursor=…>; rel="next"`.'),
+    DEPRECATION: _header("Since when what was used is deprecated: `@` and seconds (RFC 9745)."),
+    SUNSET: _header("Until when what was used is served (RFC 8594)."),
     RATE_LIMIT[0]: _header("The calls that the caller may make at once.", "integer"),
     RATE_LIMIT[1]: _header("The calls that are left of them.", "integer"),
     RATE_LIMIT[2]: _header("The seconds until all of them are there again.", "integer"),
@@ -53,6 +60,8 @@ def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
     names = [REQUEST_ID]
     if "cursor" in route.operation.query and _answers_an_array(route.operation):
         names.append(LINK)
+    if may_be_deprecated(route.operation):
+        names += [DEPRECATION, SUNSET]
     if access.idempotent:
         names.append(REPLAYED)
     if 304 in statuses:
@@ -64,6 +73,23 @@ def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
     return _references(names)
 
 
+def deprecation_headers(used: Iterable[Deprecated]) -> Mapping[str, str]:
+    """The headers of an answer to who used these: the first days of all (RFC 9745, RFC 8594)."""
+    used = list(used)
+    if not used:
+        return {}
+    since = _midnight(min(one.since for one in used))
+    sunset = _midnight(min(one.sunset for one in used))
+    return {
+        DEPRECATION: f"@{int(since.timestamp())}",
+        SUNSET: format_datetime(sunset, usegmt=True),
+    }
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
 def next_link(query_string: bytes, cursor: str) -> str:
     """The header `Link` of a page that another one follows (RFC 8288).
 
@@ -73,6 +99,14 @@ def next_link(query_string: bytes, cursor: str) -> str:
     asked = parse_qsl(query_string.decode(), keep_blank_values=True)
     query = [(name, value) for name, value in asked if name != "cursor"]
     return f'<?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
+
+
+def may_be_deprecated(operation: Operation) -> bool:
+    """True where a call may use what is deprecated."""
+    parameters = any(parameter.deprecated for parameter in operation.query.values())
+    body = operation.body is not None and may_use_deprecated(operation.body.shape)
+    own = operation.deprecated is not None or deprecated_in_answer(operation.endpoint)
+    return bool(own or parameters or body)
 
 
 def _answers_an_array(operation: Operation) -> bool:
