@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -146,7 +145,7 @@ def _next(answer: httpx2.Response, query: dict[str, str]) -> dict[str, str] | No
     assert link is not None
     target = answer.url.join(link[1])
     assert target.path == answer.url.path
-    asked = dict(parse_qsl(urlsplit(str(target)).query))
+    asked: dict[str, str] = dict(parse_qsl(urlsplit(str(target)).query))
     assert asked.items() >= {"limit": query["limit"]}.items(), "the link keeps what was asked for"
     return asked
 
@@ -160,6 +159,4 @@ async def test_a_link_is_refused_where_it_does_not_belong(used: Furnished) -> No
         refused = await used.client.get(other, params=following)
         assert refused.status_code == 400
         assert refused.json()["details"][0]["path"] == "cursor"
-    for one, other in pairwise([following, {**following, "limit": "2"}]):
-        assert (await used.client.get(path, params=one)).status_code == 200
-        assert (await used.client.get(path, params=other)).status_code == 200
+    assert (await used.client.get(path, params={**following, "limit": "2"})).status_code == 200

@@ -83,8 +83,9 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     for name, schema in operation_inputs().items():
         _add(schemas, name, schema)
     unions = _unions()
-    for union in unions:
-        schemas.update(union.shapes(schemas))
+    shapes = {union.body: union.shapes(schemas) for union in unions}
+    for union in shapes.values():
+        schemas.update(union)
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
         configs = [one for kind, one in union.configs.items() if kind not in union.elsewhere]
@@ -92,7 +93,7 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     allow_references(schemas)
     describe_events(document)
     whole: dict[str, Any] = resolved(document, schemas)
-    describe_answers(whole)
+    describe_answers(whole, as_sent=shapes["PlannedOperation"])
     show_examples(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole

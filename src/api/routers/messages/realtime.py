@@ -43,6 +43,7 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     access=Access(credential="none", transaction=False),
     media_type="text/event-stream",
     errors=[UnusableTicketError, TicketStoreError, TooManyStreamsError],
+    headers=["Last-Event-ID"],
 )
 async def open_realtime_stream(
     request: ApiRequest, ticket: str, since: Sequence | None = None
