@@ -84,8 +84,8 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
         _add(schemas, name, schema)
     unions = _unions()
     shapes = {union.body: union.shapes(schemas) for union in unions}
-    for union in shapes.values():
-        schemas.update(union)
+    for made in shapes.values():
+        schemas.update(made)
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
         configs = [one for kind, one in union.configs.items() if kind not in union.elsewhere]
