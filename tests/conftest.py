@@ -21,6 +21,7 @@ from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.document import DOCUMENT
 from tests.support.endpoint import Serve, serving
+from tests.support.events import check_logged_events
 from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
 from tests.support.patience import ENOUGH
@@ -78,6 +79,7 @@ def database_url() -> Iterator[str]:
     """The URL of this process's own migrated database."""
     with migrated_database() as url:
         yield url
+        check_logged_events(url)
 
 
 @pytest_asyncio.fixture(scope="session")

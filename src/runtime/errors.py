@@ -105,6 +105,8 @@ class MethodNotAllowedError(PlatformError):
     tag = "ApiMethodNotAllowed"
     code = "method_not_allowed"
     status = 405
+    headers: ClassVar[dict[str, str]] = {"Allow": ""}
+    """Each error names the methods of its path."""
 
 
 class RequestTimeoutError(PlatformError):

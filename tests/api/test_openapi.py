@@ -111,18 +111,49 @@ def _declares_its_access(method: str, path: str, operation: dict[str, Any]) -> N
         assert "requestBody" not in operation
 
 
-def test_refusals_have_the_envelope() -> None:
-    every_operation(_refuses_in_the_envelope)
+def test_refusals_name_their_errors_as_constants() -> None:
+    every_operation(_names_its_errors)
     assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
 
 
-def _refuses_in_the_envelope(_method: str, _path: str, operation: dict[str, Any]) -> None:
-    shared = DOCUMENT["components"]["responses"]
+def _names_its_errors(_method: str, _path: str, operation: dict[str, Any]) -> None:
     for status, response in operation["responses"].items():
         if status >= "400":
-            assert shared[response["$ref"].rpartition("/")[2]]["content"] == {
-                "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
-            }
+            refusal = _component("responses", response)
+            union = refusal["content"]["application/json"]["schema"]
+            errors = _errors_of(union)
+            codes = [error["error"]["const"] for error in errors]
+            assert refusal["description"] == ", ".join(codes)
+            assert len(set(codes)) == len(codes)
+            assert {str(error["status"]["const"]) for error in errors} == {status}
+            assert all(error["_tag"]["const"].startswith("Api") for error in errors)
+
+
+def _errors_of(union: Any) -> list[Any]:
+    """The properties of the errors in a union, by which its discriminator tells them apart."""
+    union = _component("schemas", union)
+    if "oneOf" not in union:
+        return [union["properties"]]
+    errors = [_component("schemas", one)["properties"] for one in union["oneOf"]]
+    discriminator = union["discriminator"]
+    told = [error[discriminator["propertyName"]]["const"] for error in errors]
+    assert {discriminator["mapping"][value] for value in told} == {
+        one["$ref"] for one in union["oneOf"]
+    }
+    return errors
+
+
+def test_the_union_of_all_errors_has_each_that_an_operation_names() -> None:
+    described = DOCUMENT["components"]["responses"].values()
+    refusals = [one["description"] for one in described if "content" in one]
+    named = {code for refusal in refusals for code in refusal.split(", ")}
+    every = _errors_of({"$ref": "#/components/schemas/Error"})
+    assert {error["error"]["const"] for error in every} == named
+
+
+def _component(kind: str, reference: Any) -> Any:
+    name = reference["$ref"].removeprefix(f"#/components/{kind}/")
+    return DOCUMENT["components"][kind][name]
 
 
 def _filled(path: str, space: Space) -> str:

@@ -4,12 +4,19 @@ A field without a value is absent unless it is marked nullable (interface, gener
 are held against the document by the client of the tests, so a null too many fails there.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
+from jsonschema_rs import Draft202012Validator
+from pydantic import ValidationError
 
+from models.automation.automation_runs.run_queries import WorkspaceRunQuery
+from tests.contract.furnished import Furnished
+from tests.contract.operations import call, operations
 from tests.support.document import DOCUMENT
+from tests.support.events import described
 
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 
@@ -96,7 +103,7 @@ INTERFACE = {
     "PlanRecord": "title",
     "SeededDraft": "headline databaseCount pageCount",
     "Ticket": "ticket expiresAt url",
-    "Error": "_tag error message status",
+    "ApiNotFound": "_tag error message status",
 }
 """The fields of each shape as the interface lists them; `?` marks those that may be null."""
 
@@ -133,7 +140,9 @@ def _reached(part: str) -> set[str]:
     found: set[str] = set()
     while left:
         found |= left
-        left = {name for one in left for name in _references(SCHEMAS[one])} - found
+        # A planned operation repeats what was sent.
+        own = [one for one in left if one != "PlannedOperation"]
+        left = {name for one in own for name in _references(SCHEMAS[one])} - found
     return found
 
 
@@ -148,8 +157,8 @@ def _variants(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 @pytest.mark.parametrize("shape", INTERFACE)
 def test_a_shape_has_the_fields_of_the_interface(shape: str) -> None:
     fields = {field.rstrip("?") for field in INTERFACE[shape].split()}
-    for described in _variants(SCHEMAS[shape]):
-        assert fields - described["properties"].keys() == set()
+    for variant in _variants(SCHEMAS[shape]):
+        assert fields - variant["properties"].keys() == set()
 
 
 def test_answers_have_null_only_where_the_interface_marks_it() -> None:
@@ -162,7 +171,94 @@ def test_answers_have_null_only_where_the_interface_marks_it() -> None:
     assert nullable - NULLABLE == set()
 
 
+PARTS = [
+    ("automation", ("graph", "triggerConfig")),
+    ("action", ("config",)),
+    ("dataSource", ("config",)),
+    ("database", ("recordLayout", "settings")),
+    ("view", ("manifest",)),
+]
+
+
+@pytest.mark.parametrize(("noun", "parts"), PARTS)
+async def test_a_part_is_sent_back_as_it_was_answered(
+    noun: str, parts: Sequence[str], used: Furnished
+) -> None:
+    by_method = {one.id: one for one in operations()}
+    snake = re.sub(r"([A-Z])", r"_\1", noun).lower()
+    change = by_method[f"update_{snake}"]
+    get = by_method.get(f"get_{snake}")
+    body = _body_of(change.id)
+    if get is None:
+        listed = await used.client.get(f"/v1/databases/{used.ids['databaseId']}/views")
+        this = next(
+            one for one in listed.json()["data"]["views"] if one["id"] == used.ids["viewId"]
+        )
+    else:
+        this = (await call(used.client, get, used)).json()["data"]
+    sent = {part: this[part] for part in parts}
+    described(f"#/components/schemas/{body}").validate(sent)
+    answer = await call(used.client, change, used, body=sent)
+    assert answer.status_code == 200, answer.text
+    kept = {part: answer.json()["data"][part] for part in parts}
+    for layout in (kept, sent):
+        # It counts its changes.
+        layout.get("recordLayout", {}).pop("version", None)
+    assert kept == sent
+
+
+def _body_of(operation: str) -> str:
+    """The component of the body of an operation."""
+    described_as = next(
+        one
+        for methods in DOCUMENT["paths"].values()
+        for one in methods.values()
+        if one["operationId"] == operation
+    )
+    schema = described_as["requestBody"]["content"]["application/json"]["schema"]
+    name: str = schema["$ref"].rpartition("/")[2]
+    return name
+
+
+def test_what_is_only_sent_takes_its_parts_as_they_are_answered() -> None:
+    graph = {"$ref": "#/components/schemas/Graph"}, {"$ref": "#/components/schemas/GraphAnswer"}
+    for body in ("CreateAutomation", "UpdateAutomation", "ValidateAutomation"):
+        options = SCHEMAS[body]["properties"]["graph"]["anyOf"]
+        assert all(one in options for one in graph), body
+
+
 def test_a_field_that_may_be_absent_is_not_required() -> None:
     required = set(SCHEMAS["ShareLinkBody"]["required"])
     assert required.isdisjoint({"expiresAt", "maxUses", "revokedAt"})
     assert {"cursor", "items"} == set(SCHEMAS["ItemList"]["required"])
+
+
+@pytest.mark.parametrize("name", ["list_automation_runs", "list_workspace_automation_runs"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("order:1", "order:1,city:Bern", "order:1,", r"a:1\,2", r"a:\\", "a.b-c_d:x", "a:b:c"),
+        *("", "order", "order:", ":1", "Order:1", "a:1,,b:2", "a:1,b", "a:\\", "a:\n", "ä:1"),
+        *(f"{'a' * 40}:1", f"{'a' * 41}:1", "a:1,\n", "a:1\n,b:2", "a:\x00"),
+    ],
+)
+def test_the_form_of_the_filter_of_attributes_is_what_is_read(name: str, text: str) -> None:
+    parameter = next(
+        one
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        if operation["operationId"] == name
+        for one in operation["parameters"]
+        if one["name"] == "attribute"
+    )
+    assert "key:value" in parameter["description"]
+    form = next(one for one in parameter["schema"]["anyOf"] if one["type"] == "string")
+    assert Draft202012Validator(form).is_valid(text) is _is_read(text)
+
+
+def _is_read(text: str) -> bool:
+    try:
+        WorkspaceRunQuery.model_validate({"attribute": text})
+    except ValidationError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -147,6 +147,10 @@ async def test_openapi_python_client_builds_a_graph_and_reads_it_back(
     assert each.config.items == m.NodeBinding(type_="node", value="find.records")
     assert isinstance(detail.trigger_config, m.ManualTriggerAnswer)
     assert detail.graph.to_dict() == found["graph"]
+    assert m.UpdateAutomation(graph=detail.graph).to_dict() == {"graph": found["graph"]}
+    missing = await client.get(f"{space.path}/automations/{uuid4()}")
+    refusal = m.ApiNotFound.from_dict(missing.json())
+    assert (refusal.field_tag, refusal.error, refusal.status) == ("ApiNotFound", "not_found", 404)
     # A change sends what it names and nothing else.
     again = m.Graph.from_dict(found["graph"])
     assert m.UpdateAutomation(graph=again).to_dict() == {"graph": found["graph"]}
@@ -167,5 +171,11 @@ async def test_datamodel_codegen_builds_a_graph_and_reads_it_back(
     assert isinstance(find.config, m.QueryRecordsConfigAnswer)
     assert isinstance(each.config.items.root, m.NodeBinding)
     assert isinstance(detail.triggerConfig.root, m.ManualTriggerAnswer)
-    read = detail.graph.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert read == found["graph"]
+    again = m.UpdateAutomation(graph=detail.graph)
+    read = again.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    assert read == {"graph": found["graph"]}
+    missing = await client.get(f"{space.path}/automations/{uuid4()}")
+    refusal = m.Error.model_validate(missing.json()).root
+    assert isinstance(refusal, m.ApiNotFound)
+    with pytest.raises(ValueError, match="_tag"):
+        m.ApiNotFound.model_validate({**missing.json(), "_tag": "ApiConflict"})

@@ -11,8 +11,9 @@ from models.automation.action_runs.tables import action_run
 from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction
 from models.core.base import Id
+from models.core.pagination import page_request
 from runtime.ids import new_id
-from tests.support.engine import Engine
+from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually, found_when
 
 Json = dict[str, Any]
@@ -85,7 +86,8 @@ async def cancel(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
 async def of_action(engine: Engine, action_id: Id) -> list[ActionRunDetail]:
     """The runs of an action, newest first."""
     async with engine.database.reading() as work:
-        return await queries.list_runs(work, engine.actor, action_id, 100)
+        page = page_request(KEYS, 100, None)
+        return (await queries.list_runs(work, engine.actor, action_id, page)).items
 
 
 def states(run: ActionRunDetail) -> dict[str, str]:

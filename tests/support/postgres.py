@@ -15,6 +15,7 @@ from psycopg import sql
 from models.migrations.runner import upgrade
 from models.migrations.throwaway import boot
 from models.tables import metadata
+from tests.support.events import check_logged_events
 
 _TEMPLATE = "template_workspace"
 _RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
@@ -58,7 +59,8 @@ def migrated_database(name: str = "main") -> Iterator[str]:
 
 
 def emptied(url: str) -> None:
-    """Remove every row of a migrated database."""
+    """Remove every row of a migrated database, once its events fit the document."""
+    check_logged_events(url)
     with psycopg.connect(url, autocommit=True) as connection:
         names = [sql.Identifier(table.name) for table in metadata.sorted_tables]
         connection.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(names)))

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
@@ -46,6 +46,7 @@ class RangeNotSatisfiableError(PlatformError):
     tag = "ApiRangeNotSatisfiable"
     code = "range_not_satisfiable"
     status = 416
+    headers: ClassVar[dict[str, str]] = {"Content-Range": "bytes */*"}
 
     def __init__(self, size: int) -> None:
         super().__init__(f"The file has {size} bytes; ask for some of them.")

@@ -8,10 +8,10 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.alias_generators import to_pascal
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
-from api.kernel.operation import wire_name
-from api.kernel.operation_document import DocumentedRoute
+from api.kernel.error_document import error_components
+from api.kernel.operation import Operation, wire_name
+from api.kernel.operation_document import DocumentedRoute, refusals_of
 from api.kernel.response_headers import HEADERS, of_success
-from api.kernel.responses import ErrorBody
 from api.kernel.routing import Route
 
 TITLE = "Workspace Platform API"
@@ -52,11 +52,8 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schema = ErrorBody.model_json_schema(
-        ref_template="#/components/schemas/{model}", mode="serialization"
-    )
-    schemas.update(schema.pop("$defs"))
-    schemas["Error"] = schema
+    groups = (group for route in described for group in refusals_of(route.route).values())
+    schemas.update(error_components(groups))
     components["schemas"] = dict(sorted(schemas.items()))
     for route in described:
         method = route.operation.method
@@ -86,7 +83,7 @@ def _from_fastapi(routes: Sequence[DocumentedRoute]) -> dict[str, Any]:
 
 
 def _describe_headers(route: DocumentedRoute, responses: dict[str, Any]) -> None:
-    headers = of_success(route.operation, route.responses)
+    headers = of_success(route.route, route.responses)
     for status, response in responses.items():
         if status < "400":
             response["headers"] = headers
@@ -118,15 +115,27 @@ def _never_null(content: dict[str, Any]) -> None:
         content["schema"] = shapes[0]
 
 
+def _finish_query(operation: Operation, parameter: dict[str, Any]) -> None:
+    name = parameter["name"]
+    field = operation.query_fields.get(name)
+    if field is not None and field.description:
+        parameter["description"] = field.description
+    parameter["name"] = wire_name(name)
+    parameter["schema"].pop("title", None)
+    for mark in operation.query[parameter["name"]].deprecated:
+        parameter.update(mark.document())
+
+
 def _finish(route: DocumentedRoute, described: dict[str, Any]) -> None:
     operation = route.operation
     described["x-access"] = operation.access.document()
     described["description"] = f"{described['description']} {operation.access.sentence()}"
+    if operation.deprecated is not None:
+        described |= operation.deprecated.document()
     parameters = described.get("parameters", [])
     for parameter in parameters:
         if parameter["in"] == "query":
-            parameter["name"] = wire_name(parameter["name"])
-            parameter["schema"].pop("title", None)
+            _finish_query(operation, parameter)
     if operation.chooses_workspace:
         parameters.append(_WORKSPACE_CHOICE)
     order = {"path": 0, "query": 1, "header": 2}

@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from starlette.responses import Response
 
 from api.kernel.access import Access
@@ -14,6 +15,7 @@ from api.kernel.parameters import Precondition
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, error_response
 from models.core.base import deferred_adapter
+from models.core.deprecation import Deprecated, marks_of
 from runtime.errors import PlatformError
 
 Endpoint = Callable[..., Awaitable[Any]]
@@ -33,6 +35,7 @@ class QueryParameter:
     name: str
     adapter: TypeAdapter[Any]
     required: bool
+    deprecated: tuple[Deprecated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,17 @@ class Operation:
     echoes: frozenset[str]
     """The unchangeable keys a PATCH may repeat as they are; its body does not have them."""
     refuse: Refuse
+    deprecated: Deprecated | None = None
 
     @property
     def heavy(self) -> bool:
         """One request may take a processor for long."""
         return self.batch or self.access.heavy
+
+    @property
+    def query_fields(self) -> Mapping[str, FieldInfo]:
+        """The fields of the shape of its query, if it has one."""
+        return {} if self.query_shape is None else self.query_shape.shape.model_fields
 
     @property
     def name(self) -> str:
@@ -102,6 +111,7 @@ def describe_operation(
     batch: bool,
     method: str,
     refuse: Refuse = refuse_as_json,
+    deprecated: Deprecated | None = None,
 ) -> Operation:
     """Read an endpoint's signature; raises TypeError for one the kernel cannot call."""
     signature = inspect.signature(endpoint, eval_str=True)
@@ -137,6 +147,7 @@ def describe_operation(
         chooses_workspace=_chooses_workspace(access, parameters),
         echoes=_echoes(method, parameters, signature, body),
         refuse=refuse,
+        deprecated=deprecated,
     )
 
 
@@ -196,7 +207,8 @@ def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
 
 def _query(name: str, parameter: inspect.Parameter) -> QueryParameter:
     required = parameter.default is inspect.Parameter.empty
-    return QueryParameter(name, deferred_adapter(parameter.annotation), required)
+    adapter = deferred_adapter(parameter.annotation)
+    return QueryParameter(name, adapter, required, tuple(marks_of(parameter.annotation)))
 
 
 def _preconditions(signature: inspect.Signature) -> dict[str, Precondition]:

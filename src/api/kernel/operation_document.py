@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, get_args
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
+from api.kernel.error_document import PREFIX, union_name
 from api.kernel.operation import Endpoint, Operation, spread
 from api.kernel.parameters import WAIT_SECONDS
 from api.kernel.response_headers import of_refusals
@@ -33,7 +34,7 @@ from runtime.errors import (
 
 T = TypeVar("T")
 
-_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+_JSON = "application/json"
 
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
     "any": [{"apiKey": []}, {"session": []}],
@@ -53,6 +54,7 @@ class DocumentedRoute(APIRoute):
     """A route as FastAPI documents it. Raises RuntimeError if it reads another body than we."""
 
     def __init__(self, route: Route) -> None:
+        self.route = route
         operation = self.operation = route.operation
         endpoint = _described(operation)
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
@@ -72,7 +74,7 @@ class DocumentedRoute(APIRoute):
         if bodies != ([operation.body.name] if operation.body else []):
             raise RuntimeError(f"FastAPI takes {bodies} for the body of {operation.name}.")
         self.responses = _documented_responses(route)
-        self.openapi_extra = _documented_request(operation)
+        self.openapi_extra = _documented_request(route)
 
 
 def _described(operation: Operation) -> Endpoint:
@@ -108,21 +110,18 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     A further success of a shape, which has no content here, has that of the first.
     """
     operation, media_type = route.operation, route.media_type
-    refusals: dict[int, dict[str, type[PlatformError]]] = {}
-    for refusal in (*_refusals(operation), *route.errors):
-        refusals.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
     responses: dict[int | str, dict[str, Any]] = {
         status: {
-            "description": ", ".join(sorted(by_code)),
-            "headers": of_refusals([by_code[code] for code in sorted(by_code)]),
-            "content": _ERROR,
+            "description": ", ".join(refusal.code for refusal in refusals),
+            "headers": of_refusals(refusals),
+            "content": {_JSON: {"schema": {"$ref": PREFIX + union_name(refusals)}}},
         }
-        for status, by_code in sorted(refusals.items())
+        for status, refusals in refusals_of(route).items()
     }
     if operation.result is None:
         responses[operation.status] = {"content": {media_type: {}}}
     for status in route.statuses:
-        same = operation.result is not None and media_type in _ERROR and not operation.access.raw
+        same = operation.result is not None and media_type == _JSON and not operation.access.raw
         if same:
             responses[status] = {"description": "Done before"}
         else:
@@ -130,9 +129,9 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
-def _documented_request(operation: Operation) -> dict[str, Any]:
+def _documented_request(route: Route) -> dict[str, Any]:
     """Credentials, path parameters, headers, and a body that is no JSON shape."""
-    access = operation.access
+    operation, access = route.operation, route.operation.access
     parameters = [_path_parameter(name) for name in operation.parameters]
     if access.idempotent:
         parameters.append(_IDEMPOTENCY_KEY)
@@ -140,6 +139,9 @@ def _documented_request(operation: Operation) -> dict[str, Any]:
         parameters.append(_PREFER)
     if access.upload:
         parameters.append(_FILE_NAME)
+    conditional = (("If-None-Match",), 304), (("Range", "If-Range"), 206)
+    names = [name for group, status in conditional if status in route.statuses for name in group]
+    parameters += [_header(name, _READ_HEADERS[name]) for name in (*names, *route.headers)]
     found: dict[str, Any] = {"security": _SECURITY[access.credential], "parameters": parameters}
     if access.upload:
         found["requestBody"] = _UPLOAD
@@ -148,12 +150,23 @@ def _documented_request(operation: Operation) -> dict[str, Any]:
     return found
 
 
+def refusals_of(route: Route) -> dict[int, list[type[PlatformError]]]:
+    """The errors that a route may answer by status, one of each code and in their order."""
+    found: dict[int, dict[str, type[PlatformError]]] = {}
+    for refusal in (*_refusals(route.operation), *route.errors):
+        found.setdefault(refusal.status, {}).setdefault(refusal.code, refusal)
+    return {
+        status: [by_code[code] for code in sorted(by_code)]
+        for status, by_code in sorted(found.items())
+    }
+
+
 def _refusals(operation: Operation) -> list[type[PlatformError]]:
     """The errors that every operation with these demands may answer."""
     access = operation.access
     refusals: list[type[PlatformError]] = [ValidationError, InternalError]
     if access.transaction:
-        refusals.append(UnavailableError)
+        refusals += [UnavailableError, RateLimitedError]
     if access.credential != "none":
         refusals += [UnauthorizedError, RateLimitedError]
     if access.scopes or access.level or access.platform_admin or access.credential in _NARROW:
@@ -188,32 +201,39 @@ def _path_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-_IDEMPOTENCY_KEY = {
-    "name": HEADER,
-    "in": "header",
-    "required": False,
-    "description": "Repeating a call with the same key within 24 hours gives the same answer.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
-}
+def _header(name: str, description: str, **schema: object) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {"type": "string", **schema},
+    }
 
-_PREFER = {
-    "name": "Prefer",
-    "in": "header",
-    "required": False,
-    "description": (
-        "`wait=30` answers with the ended run if it ends within 30 seconds, else with the run as it"
-        f" is then; at most {WAIT_SECONDS} (RFC 7240)."
-    ),
-    "schema": {"type": "string", "example": "wait=30"},
-}
 
-_FILE_NAME = {
-    "name": NAME_HEADER,
-    "in": "header",
-    "required": False,
-    "description": "What the file is called, percent-encoded.",
-    "schema": {"type": "string"},
+_READ_HEADERS = {
+    "If-None-Match": "The `ETag` of what the caller has: 304 says that it is still the same.",
+    "Range": "A part of the file, such as `bytes=0-1023`; several get the whole file.",
+    "If-Range": "The `ETag` that `Range` is meant for: of another file all of it is sent.",
+    "X-Share-Token": "The token of the link; it takes one of its uses.",
+    "X-Share-Session": "The session that an earlier call gave.",
+    "Last-Event-ID": "The `seq` of the last event that was received, in place of `since`.",
 }
+"""What headers mean that operations read themselves."""
+
+_IDEMPOTENCY_KEY = _header(
+    HEADER,
+    "Repeating a call with the same key within 24 hours gives the same answer.",
+    minLength=1,
+    maxLength=MAX_LENGTH,
+)
+_PREFER = _header(
+    "Prefer",
+    "`wait=30` answers with the ended run if it ends within 30 seconds, else with the run as it is"
+    f" then; at most {WAIT_SECONDS} (RFC 7240).",
+    example="wait=30",
+)
+_FILE_NAME = _header(NAME_HEADER, "What the file is called, percent-encoded.")
 
 _BYTES = {"type": "string", "format": "binary"}
 

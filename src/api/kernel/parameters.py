@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Header
 from pydantic import BeforeValidator, WithJsonSchema
 
-from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT, WHOLE_LIMIT
 from models.core.preconditions import expected_version, read_if_match
 from runtime.ids import parse_id
 
@@ -21,14 +22,14 @@ WAIT_SECONDS = 60
 """The longest that a caller may wait for work."""
 
 
-def _limit(value: object) -> object:
+def _limit(value: object, most: int = MAX_LIMIT) -> object:
     if not isinstance(value, str):
         return value
     count = _COUNT.fullmatch(value)
     if count is None:
         raise ValueError("The limit must be a whole number from 1.")
     # Python refuses to read a number of thousands of digits.
-    return min(int(count[1][:9]), MAX_LIMIT)
+    return min(int(count[1][:9]), most)
 
 
 def _flag(value: object) -> object:
@@ -63,6 +64,13 @@ Limit = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT}),
 ]
 """The number of rows to show: default 30, more than 100 is read as 100."""
+
+WholeLimit = Annotated[
+    int,
+    BeforeValidator(partial(_limit, most=WHOLE_LIMIT)),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": WHOLE_LIMIT}),
+]
+"""The number of rows to show of a list that is answered whole by default, up to 1000 rows."""
 
 Cursor = Annotated[str | None, WithJsonSchema({"type": "string"})]
 """The end of the previous page."""

@@ -7,10 +7,12 @@ raising, which rolls the transaction back (docs/adr/0025).
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -51,10 +53,17 @@ from api.kernel.logged_requests import log_request
 from api.kernel.multipart import form_boundary
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
+from api.kernel.response_headers import LINK, deprecation_headers, next_link
 from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, upload_limit, uploaded
+from models.core.deprecation import (
+    Deprecated,
+    deprecated_in_answer,
+    deprecated_in_body,
+    may_use_deprecated,
+)
 from models.core.idempotency.rules import is_kept
 from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
@@ -96,6 +105,8 @@ async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Res
         response.headers.update(request.quota.headers())
     if request.caller is not None:
         log_request(request, response.status_code, start)
+    if response.status_code < HTTPStatus.BAD_REQUEST:
+        response.headers.update(deprecation_headers(request.deprecated))
     seconds = time.perf_counter() - start
     services.metrics.observe(operation.name, response.status_code, seconds)
     return response
@@ -258,6 +269,7 @@ class _Pipeline:
         argument, value, echoed = body_argument(operation, body.raw, request.uploaded)
         if operation.body is not None:
             arguments[operation.body.name] = argument
+        request.deprecated = self._deprecated(argument)
         if operation.request_name is not None:
             arguments[operation.request_name] = request
         for name, precondition in operation.preconditions.items():
@@ -272,6 +284,21 @@ class _Pipeline:
             return await run()
         return await once(request, value, run, joins=operation.access.joins)
 
+    def _deprecated(self, body: object) -> Sequence[Deprecated]:
+        """What is deprecated of all that the request uses."""
+        operation, query = self.operation, self.request.scope["query_string"]
+        used = [operation.deprecated] if operation.deprecated is not None else []
+        if any(parameter.deprecated for parameter in operation.query.values()):
+            names = dict(parse_qsl(query.decode()))
+            used += [
+                mark
+                for name in names.keys() & operation.query.keys()
+                for mark in operation.query[name].deprecated
+            ]
+        if operation.body is not None and may_use_deprecated(operation.body.shape):
+            used += deprecated_in_body(body)
+        return [*used, *deprecated_in_answer(operation.endpoint)]
+
     def _encoded(self, result: object) -> Response | Deferred:
         if isinstance(result, Deferred | Response):
             return result
@@ -280,7 +307,11 @@ class _Pipeline:
         assert isinstance(result, Data)
         content = b'{"data":' + adapter.dump_json(result.data, by_alias=True) + b"}"
         status = self.request.status or self.operation.status
-        return Response(content, status, media_type="application/json")
+        headers = None
+        if self.request.next_cursor is not None:
+            link = next_link(self.request.scope["query_string"], self.request.next_cursor)
+            headers = {LINK: link}
+        return Response(content, status, headers, media_type="application/json")
 
     async def _deferred(self, deferred: Deferred) -> Response:
         """The answer of a job, waited for outside of any transaction."""

@@ -1,6 +1,6 @@
 """The request that an endpoint gets: with its transaction, caller, ids and services."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar, cast
@@ -19,7 +19,8 @@ from api.kernel.services import Services
 from models.content.files.rules import Content
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Principal, Role
-from models.core.pagination import PageRequest, page_request
+from models.core.deprecation import Deprecated
+from models.core.pagination import Page, PageRequest, page_request
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
@@ -66,6 +67,10 @@ class ApiRequest(Request):
         """The id of what the request makes; repeated under its idempotency key it has the same."""
         self.status: int | None = None
         """The status of a success that is not the operation's own; one of its `statuses`."""
+        self.next_cursor: str | None = None
+        """The cursor of the page behind an array, which has no place for one."""
+        self.deprecated: Sequence[Deprecated] = ()
+        """What is deprecated of all that it uses."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.session_expires_at: datetime | None = None
@@ -195,3 +200,8 @@ class ApiRequest(Request):
             self.principal.user_id,
             *filters,
         )
+
+    def array(self, page: Page[T]) -> Data[list[T]]:
+        """The items of a page as an array; the header `Link` leads to the next page."""
+        self.next_cursor = page.cursor
+        return Data(page.items)

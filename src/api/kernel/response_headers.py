@@ -1,10 +1,21 @@
 """The headers of answers, as the OpenAPI document declares them."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
+from typing import Any, get_args, get_origin
+from urllib.parse import parse_qsl, urlencode
 
 from api.kernel.operation import Operation
-from runtime.errors import ConflictingMutationError, InProgressError, PlatformError
+from api.kernel.rate_limits import TooOftenError
+from api.kernel.routing import Route
+from models.core.deprecation import Deprecated, deprecated_in_answer, may_use_deprecated
+from runtime.errors import (
+    ConflictingMutationError,
+    InProgressError,
+    PlatformError,
+)
 
 
 def _header(description: str, kind: str = "string", **options: object) -> dict[str, Any]:
@@ -15,6 +26,9 @@ REQUEST_ID = "X-Request-Id"
 REPLAYED = "Idempotency-Replayed"
 ENTITY_TAG = "ETag"
 APPLIED = "Preference-Applied"
+LINK = "Link"
+DEPRECATION = "Deprecation"
+SUNSET = "Sunset"
 RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
 HEADERS: dict[str, dict[str, Any]] = {
@@ -22,30 +36,86 @@ HEADERS: dict[str, dict[str, Any]] = {
     REPLAYED: _header("`true`: the answer of an earlier call with the same `Idempotency-Key`."),
     "Retry-After": _header("After so many seconds the call is worth repeating.", "integer"),
     ENTITY_TAG: _header("Names this content; `If-None-Match` asks whether it is still the same."),
+    "Allow": _header("The methods that this path takes."),
+    "Accept-Ranges": _header("`bytes`: a part of the file can be asked for by `Range`."),
+    "Content-Disposition": _header("The name of the file (RFC 6266)."),
+    "Content-Range": _header("Which part of the file this is, and the size of all of it."),
     "WWW-Authenticate": _header("The scheme of credentials: `Bearer`."),
     APPLIED: _header("The preference of `Prefer` that was applied, such as `wait=30`."),
+    LINK: _header('The next page, unless this is the last one: `<?cursor=…>; rel="next"`.'),
+    DEPRECATION: _header("Since when what was used is deprecated: `@` and seconds (RFC 9745)."),
+    SUNSET: _header("Until when what was used is served (RFC 8594)."),
     RATE_LIMIT[0]: _header("The calls that the caller may make at once.", "integer"),
     RATE_LIMIT[1]: _header("The calls that are left of them.", "integer"),
     RATE_LIMIT[2]: _header("The seconds until all of them are there again.", "integer"),
 }
 """The components; an answer refers to those it may have."""
 
+_OF_A_FILE = (ENTITY_TAG, "Accept-Ranges", "Content-Disposition")
 _REPEATED = (InProgressError.code, ConflictingMutationError.code)
 """Only an operation that takes an `Idempotency-Key` refuses so by itself."""
 
 
-def of_success(operation: Operation, statuses: Iterable[int | str]) -> dict[str, Any]:
+def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
     """The headers of what an operation answers when it succeeds, with one of these statuses."""
+    access = route.operation.access
     names = [REQUEST_ID]
-    if operation.access.idempotent:
+    if "cursor" in route.operation.query and _answers_an_array(route.operation):
+        names.append(LINK)
+    if may_be_deprecated(route.operation):
+        names += [DEPRECATION, SUNSET]
+    if access.idempotent:
         names.append(REPLAYED)
-    if operation.access.prefers:
+    if access.prefers:
         names.append(APPLIED)
     if 304 in statuses:
-        names.append(ENTITY_TAG)
-    if operation.access.credential != "none":
+        names += _OF_A_FILE
+    if 206 in statuses:
+        names.append("Content-Range")
+    if access.credential != "none" or any(issubclass(one, TooOftenError) for one in route.errors):
         names += RATE_LIMIT
     return _references(names)
+
+
+def deprecation_headers(used: Iterable[Deprecated]) -> Mapping[str, str]:
+    """The headers of an answer to who used these: the first days of all (RFC 9745, RFC 8594)."""
+    used = list(used)
+    if not used:
+        return {}
+    since = _midnight(min(one.since for one in used))
+    sunset = _midnight(min(one.sunset for one in used))
+    return {
+        DEPRECATION: f"@{int(since.timestamp())}",
+        SUNSET: format_datetime(sunset, usegmt=True),
+    }
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def next_link(query_string: bytes, cursor: str) -> str:
+    """The header `Link` of a page that another one follows (RFC 8288).
+
+    Its target is relative, since a proxy may serve the API below another path, and has what else
+    was asked for.
+    """
+    asked = parse_qsl(query_string.decode(), keep_blank_values=True)
+    query = [(name, value) for name, value in asked if name != "cursor"]
+    return f'<?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'
+
+
+def may_be_deprecated(operation: Operation) -> bool:
+    """True where a call may use what is deprecated."""
+    parameters = any(parameter.deprecated for parameter in operation.query.values())
+    body = operation.body is not None and may_use_deprecated(operation.body.shape)
+    own = operation.deprecated is not None or deprecated_in_answer(operation.endpoint)
+    return bool(own or parameters or body)
+
+
+def _answers_an_array(operation: Operation) -> bool:
+    shapes = get_args(inspect.signature(operation.endpoint, eval_str=True).return_annotation)
+    return any(get_origin(shape) is list for shape in shapes)
 
 
 def of_refusals(refusals: Sequence[type[PlatformError]]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
 from starlette.responses import Response
 
-from models.core.absence import AbsentNotNull
 from runtime.errors import (
     InternalError,
     PlatformError,
@@ -46,16 +45,21 @@ class ErrorDetail(BaseModel):
     message: str
 
 
-class ErrorBody(AbsentNotNull):
-    """The body of every refusal; only a validation error has details."""
+class ErrorBody(BaseModel):
+    """The body of every refusal; each class of error fixes `_tag`, `error` and `status`."""
 
-    model_config = ConfigDict(title="Error", extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     tag: str = Field(alias="_tag")
     error: str
     message: str
     status: int
-    details: list[ErrorDetail] | None = None
+
+
+class ValidationErrorBody(ErrorBody):
+    """The body of a refusal that says which places of the input are wrong."""
+
+    details: list[ErrorDetail]
 
 
 def error_response(error: PlatformError) -> Response:

@@ -31,9 +31,11 @@ from api.kernel.parameters import (
     Limit,
     QueryId,
     WaitSeconds,
+    WholeLimit,
 )
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
+from models.core.deprecation import Deprecated
 from runtime.errors import PlatformError
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Route",
     "Router",
     "WaitSeconds",
+    "WholeLimit",
 ]
 
 E = TypeVar("E", bound=Endpoint)
@@ -73,6 +76,8 @@ class Route:
     statuses: tuple[int, ...]
     """The successes beside that of the operation."""
     is_documented: bool
+    headers: tuple[str, ...]
+    """The headers that the endpoint reads itself."""
 
 
 class Options(TypedDict, total=False):
@@ -85,6 +90,8 @@ class Options(TypedDict, total=False):
     media_type: str
     statuses: Sequence[int]
     documented: bool
+    headers: Sequence[str]
+    deprecated: Deprecated | None
 
 
 class Router:
@@ -139,13 +146,15 @@ class Router:
         media_type: str = "application/json",
         statuses: Sequence[int] = (),
         documented: bool = True,
+        headers: Sequence[str] = (),
+        deprecated: Deprecated | None = None,
     ) -> None:
         """Declare one operation.
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
         that of batches; `media_type` is that of an endpoint which answers a Response, and
-        `statuses` are its successes beside `status_code`. What is no part of the API, such as a
-        page, is not `documented`.
+        `statuses` are its successes beside `status_code`, `headers` those that it reads itself.
+        What is no part of the API, such as a page, is not `documented`.
         """
         operation = describe_operation(
             endpoint,
@@ -155,10 +164,18 @@ class Router:
             batch=batch,
             method=method,
             refuse=self._refuse,
+            deprecated=deprecated,
         )
         is_documented = documented and self._documented
         route = Route(
-            path, operation, self.tags, tuple(errors), media_type, tuple(statuses), is_documented
+            path,
+            operation,
+            self.tags,
+            tuple(errors),
+            media_type,
+            tuple(statuses),
+            is_documented,
+            tuple(headers),
         )
         self.routes.append(route)
 

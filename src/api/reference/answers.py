@@ -4,23 +4,28 @@ A body may say null, an answer does not (decisions C1). So what stands in both, 
 the one, is described twice: `Graph` is what is sent, `GraphAnswer` what is answered.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from api.reference.schemas import PREFIX, Schema, reached, references
+from api.reference.schemas import PREFIX, Schema, reached, ref, references
 
 _NULL: Schema = {"type": "null"}
 
 
-def describe_answers(document: dict[str, Any]) -> None:
-    """Give answers shapes of their own where bodies may have a null."""
+def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) -> None:
+    """Give answers shapes of their own where bodies may have a null.
+
+    Components that repeat what was `as_sent` have the shapes of bodies.
+    """
     schemas: dict[str, Schema] = document["components"]["schemas"]
     operations = [
         operation for methods in document["paths"].values() for operation in methods.values()
     ]
     inputs = reached(schemas, _named(operations, "requestBody"))
-    outputs = reached(schemas, _named(operations, "responses"))
+    answered = {name: schema for name, schema in schemas.items() if name not in as_sent}
+    outputs = reached(answered, _named(operations, "responses"))
     own = _with_nulls({name: schemas[name] for name in outputs & inputs})
+    sent = {name: schemas[name] for name in inputs - outputs}
 
     def renamed(name: str) -> str:
         return f"{name}Answer" if name in own else name
@@ -29,8 +34,32 @@ def describe_answers(document: dict[str, Any]) -> None:
         schemas[name] = _renamed(schemas[name], renamed)
     for name in own:
         schemas[renamed(name)] = _answer(schemas[name], renamed)
+    for schema in sent.values():
+        _take_answers(schema, own)
     for operation in operations:
         operation["responses"] = _renamed(operation["responses"], renamed)
+
+
+def _take_answers(schema: Schema, own: set[str]) -> None:
+    """Let what is only sent have its parts as they were answered: they fit as they are."""
+    if "properties" in schema:
+        schema["properties"] = {
+            key: _or_answer(part, own) for key, part in schema["properties"].items()
+        }
+
+
+def _or_answer(schema: Schema, own: set[str]) -> Schema:
+    name = schema.get("$ref", "").removeprefix(PREFIX)
+    if name in own:
+        rest = {key: one for key, one in schema.items() if key != "$ref"}
+        return {"anyOf": [ref(name), ref(f"{name}Answer")], **rest}
+    if "anyOf" in schema:
+        options = [_or_answer(one, own) for one in schema["anyOf"]]
+        flat = [each for one in options for each in one.get("anyOf", [one])]
+        return {**schema, "anyOf": flat}
+    if isinstance(schema.get("items"), dict):
+        return {**schema, "items": _or_answer(schema["items"], own)}
+    return schema
 
 
 def _named(operations: list[Any], part: str) -> Iterator[str]:

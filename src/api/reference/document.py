@@ -11,6 +11,7 @@ from api.kernel.routing import Route
 from api.reference.answers import describe_answers
 from api.reference.bindings import FILTER_KEYS, WithBindings
 from api.reference.changes import INPUTS, allow_references, operation_inputs
+from api.reference.events import describe_events
 from api.reference.examples import show_examples
 from api.reference.items import CONFIGS as ITEMS
 from api.reference.items import item_configs, items_by_kind
@@ -82,15 +83,17 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     for name, schema in operation_inputs().items():
         _add(schemas, name, schema)
     unions = _unions()
-    for union in unions:
-        schemas.update(union.shapes(schemas))
+    shapes = {union.body: union.shapes(schemas) for union in unions}
+    for made in shapes.values():
+        schemas.update(made)
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
         configs = [one for kind, one in union.configs.items() if kind not in union.elsewhere]
         _any_kind(schemas, body, union.part, filter(None, configs))
     allow_references(schemas)
+    describe_events(document)
     whole: dict[str, Any] = resolved(document, schemas)
-    describe_answers(whole)
+    describe_answers(whole, as_sent=shapes["PlannedOperation"])
     show_examples(whole)
     whole["components"]["schemas"] = dict(sorted(whole["components"]["schemas"].items()))
     return whole
@@ -175,6 +178,7 @@ def _unions() -> list[ByKind]:
         ByKind("ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"),
         items_by_kind(),
         ByKind("Operation", "input", INPUTS, "{}Operation".format),
+        ByKind("PlannedOperation", "input", INPUTS, "Planned{}Operation".format),
     ]
 
 

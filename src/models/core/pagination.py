@@ -20,6 +20,8 @@ from runtime.errors import ValidationError
 
 DEFAULT_LIMIT = 30
 MAX_LIMIT = 100
+WHOLE_LIMIT = 1_000
+"""Of lists that are answered whole unless a limit is given, and are seldom as long as this."""
 
 _SIGNATURE_BYTES = 16
 _MAX_CURSOR = 4096
@@ -85,6 +87,12 @@ class PageRequest:
     ) -> Page[Row]:
         page = await work.rows(rows.limit(self.fetch), of=of)
         return self.of(page, lambda row: tuple(getattr(row, str(column.key)) for column in order))
+
+    def among(self, items: Sequence[Item]) -> Page[Item]:
+        """The page of items that are fixed while a release runs."""
+        first = 0 if self.after is None else self.after[0] + 1
+        page = self.of(list(enumerate(items))[first:], lambda numbered: numbered[:1])
+        return Page([item for _, item in page.items], page.cursor)
 
     def of(
         self,

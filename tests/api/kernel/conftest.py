@@ -1,6 +1,7 @@
 """An application with a probe noun, whose operations reach every corner of the kernel."""
 
 from collections.abc import AsyncIterator
+from datetime import date
 from typing import Annotated, Any
 
 import pytest
@@ -15,6 +16,7 @@ from api.reference.answers import describe_answers
 from api.routers import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
+from models.core.deprecation import Deprecated
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import JobStatus
@@ -166,6 +168,51 @@ async def write_in_a_get(request: ApiRequest) -> Data[Echo]:
         request.work, issuer="probe", subject="x", email=None, name=None, platform_admin=None
     )
     return Data(Echo(value=None))
+
+
+SOON = Deprecated(since=date(2026, 1, 1), sunset=date(2027, 1, 1))
+SOONER = Deprecated(since=date(2026, 3, 1), sunset=date(2026, 9, 1))
+
+
+class AgingPart(Input):
+    label: str = "none"
+    old: Annotated[str | None, SOON] = None
+
+
+class Aging(Input):
+    text: Annotated[str | None, SOONER] = None
+    parts: Annotated[list[AgingPart], Field(default_factory=list)]
+
+
+class Aged(Shape):
+    value: str
+    old: Annotated[str, SOON]
+
+
+@router.get("/v1/aging/operations", access=Access(), deprecated=SOON)
+async def use_aging_operation() -> Data[Echo]:
+    """Be deprecated."""
+    return Data(Echo(value=None))
+
+
+@router.get("/v1/aging/parameters", access=Access())
+async def use_aging_parameter(
+    old_text: Annotated[str | None, SOONER] = None, text: str | None = None
+) -> Data[Echo]:
+    """Take a parameter that is deprecated."""
+    return Data(Echo(value=old_text or text))
+
+
+@router.post("/v1/aging/bodies", access=Access())
+async def use_aging_field(body: Aging) -> Data[Echo]:
+    """Take fields that are deprecated."""
+    return Data(Echo(value=body.text))
+
+
+@router.get("/v1/aging/answers", access=Access())
+async def read_aging_field() -> Data[Aged]:
+    """Answer a field that is deprecated."""
+    return Data(Aged(value="new", old="old"))
 
 
 @pytest_asyncio.fixture(scope="session")

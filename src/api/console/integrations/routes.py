@@ -65,7 +65,7 @@ async def get_integrations(request: ApiRequest, cursor: Cursor = None) -> Respon
         "integrations.html",
         shell,
         listed=listed,
-        providers=providers.providers,
+        providers=providers,
         labels={name: one.label for name, one in PROVIDERS.items()},
         cursor=cursor,
         calls=calls,

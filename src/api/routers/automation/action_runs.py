@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from api.kernel.deferred import Poll
-from api.kernel.routing import Access, ApiRequest, Data, Limit, Router, WaitSeconds
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.routers.automation.actions import ACTION
 from api.run_links import temporal_link
 from models.automation.action_runs import commands, queries
@@ -38,10 +38,16 @@ async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDeta
 
 
 @router.get(RUNS, access=READ)
-async def list_action_runs(request: ApiRequest, limit: Limit = 30) -> Data[list[ActionRunDetail]]:
+async def list_action_runs(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[list[ActionRunDetail]]:
     """List the runs of an action, newest first."""
-    runs = await queries.list_runs(request.work, request.actor, request.ids["actionId"], limit)
-    return Data([_linked(request, run) for run in runs])
+    action_id = request.ids["actionId"]
+    page = request.page("action runs", limit, cursor, action_id)
+    runs = await queries.list_runs(request.work, request.actor, action_id, page)
+    for run in runs.items:
+        _linked(request, run)
+    return request.array(runs)
 
 
 @router.get(RUN, access=replace(READ, snapshot=True))

@@ -1,6 +1,6 @@
 """Database templates: list them, make databases from them."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Level, Scope
 from models.data.database_templates import commands, queries
 from models.data.database_templates.shapes import (
@@ -20,10 +20,12 @@ CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=Tru
 
 
 @router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
-async def list_database_templates(request: ApiRequest) -> Data[DatabaseTemplateList]:
+async def list_database_templates(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[DatabaseTemplateList]:
     """List the database templates the platform ships."""
-    del request
-    return Data(DatabaseTemplateList(templates=queries.list_templates(), cursor=None))
+    page = request.page("database templates", limit, cursor).among(queries.list_templates())
+    return Data(DatabaseTemplateList(templates=page.items, cursor=page.cursor))
 
 
 @router.post(

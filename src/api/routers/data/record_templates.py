@@ -1,6 +1,6 @@
 """Record templates of a database: make, list, change, delete."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Level, Scope
 from models.data.record_templates import commands, queries
 from models.data.record_templates.shapes import (
@@ -24,11 +24,13 @@ WRITE = Access(
 
 
 @router.get(TEMPLATES, access=READ)
-async def list_record_templates(request: ApiRequest) -> Data[RecordTemplateList]:
+async def list_record_templates(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[RecordTemplateList]:
     """List the record templates of a database by label."""
     workspace_id, database_id = request.actor.workspace_id, request.ids["databaseId"]
-    templates = await queries.list_templates(request.work, workspace_id, database_id)
-    return Data(RecordTemplateList(templates=templates, cursor=None))
+    page = request.page("record templates", limit, cursor, database_id)
+    return Data(await queries.list_templates(request.work, workspace_id, database_id, page))
 
 
 @router.post(TEMPLATES, access=WRITE, status_code=201, errors=[ConflictError])

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
-from api.kernel.event_streams import EventStream, with_keepalive
+from api.kernel.event_streams import EventStream, TooManyStreamsError, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.opening import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from api.realtime.sse import ABORT, EventFeed
@@ -42,7 +42,8 @@ async def create_realtime_ticket(request: ApiRequest) -> Data[Ticket]:
     PATH,
     access=Access(credential="none", transaction=False),
     media_type="text/event-stream",
-    errors=[UnusableTicketError, TicketStoreError],
+    errors=[UnusableTicketError, TicketStoreError, TooManyStreamsError],
+    headers=["Last-Event-ID"],
 )
 async def open_realtime_stream(
     request: ApiRequest, ticket: str, since: Sequence | None = None

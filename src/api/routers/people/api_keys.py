@@ -1,10 +1,10 @@
 """API keys and the log of what was done with them."""
 
-from api.kernel.routing import Access, ApiRequest, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.core.access.rules import Scope
 from models.people.api_keys import commands, queries
 from models.people.api_keys.shapes import ApiKeyBody, CreateApiKey, IssuedApiKey, RevokedApiKey
-from models.people.request_logs.queries import list_request_logs as logged_requests
+from models.people.request_logs.queries import page_of_requests
 from models.people.request_logs.shapes import RequestLogBody
 from runtime.errors import ConflictError
 
@@ -12,9 +12,12 @@ router = Router(tags=["api keys"])
 
 
 @router.get("/v1/workspaces/{workspaceId}/api-keys", access=Access(scopes=[Scope.API_KEYS_READ]))
-async def list_api_keys(request: ApiRequest) -> Data[list[ApiKeyBody]]:
+async def list_api_keys(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[list[ApiKeyBody]]:
     """List API keys, newest first, without their secrets."""
-    return Data(await queries.list_keys(request.work, request.actor))
+    page = request.page("api keys", limit, cursor)
+    return request.array(await queries.page_of_keys(request.work, request.actor, page))
 
 
 @router.post(
@@ -32,9 +35,12 @@ async def create_api_key(request: ApiRequest, body: CreateApiKey) -> Data[Issued
     "/v1/workspaces/{workspaceId}/api-keys/request-logs",
     access=Access(scopes=[Scope.API_KEYS_READ]),
 )
-async def list_request_logs(request: ApiRequest, limit: Limit = 30) -> Data[list[RequestLogBody]]:
-    """List the newest calls made in the workspace."""
-    return Data(await logged_requests(request.work, request.actor, limit))
+async def list_request_logs(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[list[RequestLogBody]]:
+    """List the calls made in the workspace, newest first."""
+    page = request.page("request logs", limit, cursor)
+    return request.array(await page_of_requests(request.work, request.actor, page))
 
 
 @router.delete(

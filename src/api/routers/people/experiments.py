@@ -1,6 +1,6 @@
 """Experiments: their administration, and what applications ask while they run."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.people.audience_segments import commands as segment_commands
 from models.people.audience_segments import queries as segment_queries
 from models.people.audience_segments.shapes import (
@@ -76,9 +76,12 @@ async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data
 
 
 @router.get(SEGMENTS, access=Access(platform_admin=True))
-async def list_audience_segments(request: ApiRequest) -> Data[AudienceSegmentList]:
+async def list_audience_segments(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[AudienceSegmentList]:
     """List the segments that flags and experiments can be meant for."""
-    return Data(await segment_queries.list_segments(request.work))
+    page = request.page("audience segments", limit, cursor)
+    return Data(await segment_queries.list_segments(request.work, page))
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """Workspaces."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.core.access.rules import Scope
 from models.people.request_logs.queries import list_audit_log
 from models.people.request_logs.shapes import AuditLog
@@ -33,17 +33,21 @@ async def create_workspace(request: ApiRequest, body: CreateWorkspace) -> Data[W
 
 
 @router.get("/v1/workspaces", access=Access())
-async def list_workspaces(request: ApiRequest) -> Data[WorkspaceList]:
-    """List the caller's workspaces with role and permissions; a key sees its own."""
-    entries = await queries.list_workspaces(request.work, request.principal, request.roles)
-    return Data(WorkspaceList(workspaces=entries, cursor=None))
+async def list_workspaces(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[WorkspaceList]:
+    """List the caller's workspaces with role and permissions, oldest first; a key sees its own."""
+    page = request.page("workspaces", limit, cursor)
+    roles = request.roles
+    return Data(await queries.page_of_workspaces(request.work, request.principal, roles, page))
 
 
 @router.get("/v1/me/workspaces", access=Access())
-async def list_my_workspaces(request: ApiRequest) -> Data[WorkspaceList]:
+async def list_my_workspaces(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[WorkspaceList]:
     """List the caller's workspaces; another name of `GET /v1/workspaces`."""
-    entries = await queries.list_workspaces(request.work, request.principal, request.roles)
-    return Data(WorkspaceList(workspaces=entries, cursor=None))
+    return await list_workspaces(request, limit, cursor)
 
 
 @router.get("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_READ]))

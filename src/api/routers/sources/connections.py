@@ -1,6 +1,6 @@
 """Providers and connections: create, list, read, change, delete."""
 
-from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WholeLimit
 from models.core.access.rules import Scope
 from models.sources.authorizations.revocation import disconnect
 from models.sources.connections import commands, features, queries
@@ -27,9 +27,13 @@ WRITE = Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
 
 
 @router.get(f"{INTEGRATIONS}/providers", access=READ)
-async def list_providers(request: ApiRequest) -> Data[ProviderList]:
+async def list_providers(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[ProviderList]:
     """List the providers that a workspace can connect to, and whether each is switched on."""
-    return Data(await features.list_providers(request.work, request.actor))
+    listed = await features.list_providers(request.work, request.actor)
+    page = request.page("providers", limit, cursor).among(listed)
+    return Data(ProviderList(providers=page.items, cursor=page.cursor))
 
 
 @router.put(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import ApiRequest, Data, Limit, Router
+from api.kernel.routing import ApiRequest, Cursor, Data, Limit, Router
 from api.routers.sources.data_sources import DATA_SOURCE, READ, WRITE
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands import acceptance
@@ -39,11 +39,12 @@ async def refresh_data_source(
 
 @router.get(RUNS, access=READ)
 async def list_data_source_runs(
-    request: ApiRequest, limit: Limit = 30
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[list[DataSourceRunDetail]]:
     """List the runs of a data source, newest first."""
     workspace_id, data_source_id = request.actor.workspace_id, request.ids["dataSourceId"]
-    return Data(await queries.list_runs(request.work, workspace_id, data_source_id, limit))
+    page = request.page("data source runs", limit, cursor, data_source_id)
+    return request.array(await queries.list_runs(request.work, workspace_id, data_source_id, page))
 
 
 @router.get(RUN, access=READ)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.kernel.downloads import RangeNotSatisfiableError, download
 from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.share_link_visits import admit_visitor
+from api.share_link_visits import SESSION_HEADER, TOKEN_HEADER, admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
 from models.workspace.share_links.commands import links as commands
@@ -79,6 +79,7 @@ async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     # The page at this path, for who prefers HTML.
     media_type="text/html",
     statuses=[200],
+    headers=[TOKEN_HEADER, SESSION_HEADER],
 )
 async def open_share_link(
     request: ApiRequest,
@@ -103,6 +104,7 @@ async def open_share_link(
     errors=[RangeNotSatisfiableError, DeniedError, UnsupportedError, TooOftenError],
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
+    headers=[TOKEN_HEADER, SESSION_HEADER],
 )
 async def download_shared_file(
     request: ApiRequest, token: Token = None, session: Token = None

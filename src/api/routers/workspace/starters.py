@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Router, WholeLimit
 from models.core.access.rules import Level, Scope
 from models.workspace.starters import commands, drafts, queries
 from models.workspace.starters.shapes import (
@@ -72,7 +72,9 @@ async def seed_from_template(request: ApiRequest, body: SeedTemplate) -> Data[Se
 
 
 @router.get(f"{WORKSPACE}/starter-templates", access=Access(scopes=[Scope.WORKSPACE_READ]))
-async def list_starter_templates(request: ApiRequest) -> Data[StarterTemplateList]:
+async def list_starter_templates(
+    request: ApiRequest, limit: WholeLimit = 1000, cursor: Cursor = None
+) -> Data[StarterTemplateList]:
     """List the starters the platform ships."""
-    del request
-    return Data(StarterTemplateList(templates=queries.list_templates(), cursor=None))
+    page = request.page("starter templates", limit, cursor).among(queries.list_templates())
+    return Data(StarterTemplateList(templates=page.items, cursor=page.cursor))

@@ -12,6 +12,7 @@ from models.automation.action_runs.tables import ActionRun, ActionStep, action_r
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle.workers import waiting_for_worker_since
+from models.core.pagination import Page, PageRequest
 from models.sources.outbound_limits.waiting import waits_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -54,15 +55,13 @@ async def run_outcome(
 
 
 async def list_runs(
-    work: UnitOfWork, actor: Actor, action_id: Id, limit: int
-) -> list[ActionRunDetail]:
+    work: UnitOfWork, actor: Actor, action_id: Id, page: PageRequest
+) -> Page[ActionRunDetail]:
     """The runs of an action, newest first."""
-    newest = (action_run.c.started_at.desc(), action_run.c.id.desc())
-    rows = await work.rows(
-        _runs(actor.workspace_id, action_id).order_by(*newest).limit(limit), of=ActionRun
-    )
-    steps = await _steps_of(work, actor.workspace_id, [row.id for row in rows])
-    return [_detail(row, steps[row.id]) for row in rows]
+    runs, columns = _runs(actor.workspace_id, action_id), action_run.c
+    shown = await page.descending(work, runs, columns.started_at, columns.id, of=ActionRun)
+    steps = await _steps_of(work, actor.workspace_id, [row.id for row in shown.items])
+    return Page([_detail(row, steps[row.id]) for row in shown.items], shown.cursor)
 
 
 def _runs(workspace_id: Id, action_id: Id) -> Select[Any]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import to_jsonable_python
 
 from models.automation.automation_runs.rules import RunSource, RunStatus
@@ -49,8 +49,19 @@ def _pairs(text: str) -> str:
     return text
 
 
+_LONGEST_PAIRS = 9_000
+_WIRE_PAIR = KEY_PATTERN + r":(?:[^\\,\x00]|\\[^\x00])+"
 AttributePairs = Annotated[
-    str, Field(min_length=1, max_length=9_000, pattern=r"^[^\x00]+$"), AfterValidator(_pairs)
+    str,
+    Field(min_length=1, max_length=_LONGEST_PAIRS, pattern=r"^[^\x00]+$"),
+    AfterValidator(_pairs),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": _LONGEST_PAIRS,
+            "pattern": f"^{_WIRE_PAIR}(?:,{_WIRE_PAIR})*,?$",
+        }
+    ),
 ]
 
 
@@ -73,6 +84,8 @@ _LENGTHS: Mapping[RunPeriod, timedelta] = {
 
 class RunQuery(Input):
     """The runs that a list holds; an end of a time is not included."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     status: RunStatus | None = None
     source: RunSource | None = None

@@ -7,7 +7,8 @@ from sqlalchemy import ARRAY, ColumnElement, Uuid, func, literal, select
 
 from models.content.surfaces.queries import has_blocks
 from models.core.base import Id, JsonObject
-from models.data.record_templates.shapes import RecordTemplateShape
+from models.core.pagination import PageRequest
+from models.data.record_templates.shapes import RecordTemplateList, RecordTemplateShape
 from models.data.record_templates.tables import RecordTemplate, record_template
 from models.data.records.prefills import Prefill
 from runtime.database import UnitOfWork
@@ -20,18 +21,16 @@ _FILLED = has_blocks(record_template.c.workspace_id, record_template.c.content_s
 
 
 async def list_templates(
-    work: UnitOfWork, workspace_id: Id, database_id: Id
-) -> list[RecordTemplateShape]:
-    """The templates of a database by label; there are never many."""
-    rows = await work.rows(
-        select(record_template)
-        .where(
-            record_template.c.workspace_id == workspace_id,
-            record_template.c.database_id == database_id,
-        )
-        .order_by(record_template.c.label, record_template.c.id)
+    work: UnitOfWork, workspace_id: Id, database_id: Id, page: PageRequest
+) -> RecordTemplateList:
+    """The templates of a database by label."""
+    columns = record_template.c
+    own = select(record_template).where(
+        columns.workspace_id == workspace_id, columns.database_id == database_id
     )
-    return [RecordTemplateShape.model_validate(row) for row in rows]
+    shown = await page.ascending(work, own, columns.label, columns.id, of=RecordTemplate)
+    templates = [RecordTemplateShape.model_validate(row) for row in shown.items]
+    return RecordTemplateList(templates=templates, cursor=shown.cursor)
 
 
 async def template_prefills(

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, example
+from models.core.documented import documented_as
 from models.core.http_inputs import CallableUrl
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.deliveries.shapes import CircuitBody
@@ -100,7 +101,7 @@ class WebhookDeliveryBody(Shape):
     answer_status: int | None
     error: str | None
     error_code: str | None
-    payload: JsonObject
+    payload: Annotated[JsonObject, documented_as("WebhookPayload")]
     expires_at: Moment
     created_at: Moment
     completed_at: Moment | None

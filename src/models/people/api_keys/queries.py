@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, not_, or_, select
+from sqlalchemy import ColumnElement, ScalarSelect, and_, not_, or_, select, true
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor
@@ -20,29 +20,17 @@ MAX_KEYS = 500
 """A workspace holds at most this many keys that are not revoked (promise I12)."""
 
 
-async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
-    """The newest keys of the workspace, revoked ones included, without any secret."""
-    rows = await work.rows(
-        select(*_SHOWN)
-        .where(api_key.c.workspace_id == actor.workspace_id)
-        .order_by(api_key.c.created_at.desc(), api_key.c.id.desc())
-        .limit(2 * MAX_KEYS)
-    )
-    return [ApiKeyBody.model_validate(row) for row in rows]
-
-
 async def page_of_keys(
-    work: UnitOfWork, actor: Actor, page: PageRequest, *, live: bool
+    work: UnitOfWork, actor: Actor, page: PageRequest, *, live: bool | None = None
 ) -> Page[ApiKeyBody]:
-    """The keys that work, or the keys that are revoked or expired, newest first."""
+    """All keys, newest first and without any secret; or those that work, or no longer work."""
     columns = api_key.c
     works = and_(
         columns.revoked_at.is_(None),
         or_(columns.expires_at.is_(None), columns.expires_at > work.now),
     )
-    own = select(*_SHOWN).where(
-        columns.workspace_id == actor.workspace_id, works if live else not_(works)
-    )
+    wanted = true() if live is None else works if live else not_(works)
+    own = select(*_SHOWN).where(columns.workspace_id == actor.workspace_id, wanted)
     shown = await page.descending(work, own, columns.created_at, columns.id, of=ApiKey)
     return Page([ApiKeyBody.model_validate(row) for row in shown.items], shown.cursor)
 

@@ -30,6 +30,7 @@ from models.core.base import Id, JsonObject
 from models.core.filters.conditions import Anchor, Condition, Empty, Has, In, Range, Substring
 from models.core.filters.forms import ValueForm
 from models.core.filters.grammar import AllOf, AnyOf, Not
+from models.core.pagination import PageRequest
 from models.people.audience_segments.rules import BUILT_IN, Fact, FactLeaf, SegmentRule, read_rule
 from models.people.audience_segments.shapes import AudienceSegmentBody, AudienceSegmentList
 from models.people.audience_segments.tables import AudienceSegment, audience_segment
@@ -64,12 +65,10 @@ _FACTS: Mapping[Fact, ColumnElement[Any]] = {
 }
 
 
-async def list_segments(work: UnitOfWork) -> AudienceSegmentList:
-    """Every segment: the segments that all platforms have, then the platform's own by key."""
-    rows = await work.rows(
-        select(audience_segment).order_by(_segment.key).limit(MAX_SEGMENTS), of=AudienceSegment
-    )
-    own = [segment_body(row) for row in rows]
+async def list_segments(work: UnitOfWork, page: PageRequest) -> AudienceSegmentList:
+    """The segments that all platforms have, then the platform's own by key."""
+    rows = await work.rows(select(audience_segment).limit(MAX_SEGMENTS), of=AudienceSegment)
+    own = sorted((segment_body(row) for row in rows), key=lambda segment: segment.key)
     built_in = [
         AudienceSegmentBody(
             key=key,
@@ -81,7 +80,19 @@ async def list_segments(work: UnitOfWork) -> AudienceSegmentList:
         )
         for key, segment in BUILT_IN.items()
     ]
-    return AudienceSegmentList(segments=[*built_in, *own], cursor=None)
+    order = [*BUILT_IN]
+
+    def position(segment: AudienceSegmentBody) -> tuple[Any, ...]:
+        key = segment.key
+        return (0, order.index(key)) if segment.built_in else (1, key)
+
+    left = [
+        segment
+        for segment in (*built_in, *own)
+        if page.after is None or position(segment) > page.after
+    ]
+    shown = page.of(left, position)
+    return AudienceSegmentList(segments=shown.items, cursor=shown.cursor)
 
 
 def segment_body(row: AudienceSegment) -> AudienceSegmentBody:

@@ -14,21 +14,10 @@ from models.people.request_logs.tables import IS_CHANGE, RequestLog, request_log
 from runtime.database import UnitOfWork
 
 
-async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[RequestLogBody]:
-    """The workspace's newest calls; a call shows up a fraction of a second after its answer."""
-    rows = await work.rows(
-        select(request_log)
-        .where(request_log.c.workspace_id == actor.workspace_id)
-        .order_by(request_log.c.created_at.desc(), request_log.c.id.desc())
-        .limit(limit)
-    )
-    return [RequestLogBody.model_validate(row) for row in rows]
-
-
 async def page_of_requests(
     work: UnitOfWork, actor: Actor, page: PageRequest
 ) -> Page[RequestLogBody]:
-    """The workspace's calls, newest first."""
+    """The workspace's calls, newest first; each is there shortly after its answer."""
     columns = request_log.c
     calls = select(request_log).where(columns.workspace_id == actor.workspace_id)
     shown = await page.descending(work, calls, columns.created_at, columns.id, of=RequestLog)

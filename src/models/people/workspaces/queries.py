@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, FromClause, ScalarSelect, Select, Subquery
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
+from models.core.pagination import PageRequest
 from models.people.workspaces.rules import Plan
-from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
+from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry, WorkspaceList
 from models.people.workspaces.tables import Workspace, workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -22,6 +23,18 @@ async def list_workspaces(
     """The workspaces these roles are held in, oldest first."""
     rows = await _live(work, list(roles))
     return [entry(row, principal, roles[row.id]) for row in rows]
+
+
+async def page_of_workspaces(
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], page: PageRequest
+) -> WorkspaceList:
+    """As `list_workspaces`, page by page."""
+    columns = workspace.c
+    shown = await page.ascending(
+        work, _living(list(roles)), columns.created_at, columns.id, of=Workspace
+    )
+    entries = [entry(row, principal, roles[row.id]) for row in shown.items]
+    return WorkspaceList(workspaces=entries, cursor=shown.cursor)
 
 
 async def get_workspace(
@@ -78,11 +91,10 @@ def every_workspace() -> Subquery:
     return select(workspace.c.id).subquery("workspace")
 
 
+def _living(ids: Sequence[Id]) -> Select[Any]:
+    return select(workspace).where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
+
+
 async def _live(work: UnitOfWork, ids: Sequence[Id]) -> Sequence[Workspace]:
-    return await work.rows(
-        select(workspace)
-        .where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
-        .order_by(workspace.c.created_at, workspace.c.id)
-        .limit(_MAX_LISTED),
-        of=Workspace,
-    )
+    oldest_first = _living(ids).order_by(workspace.c.created_at, workspace.c.id)
+    return await work.rows(oldest_first.limit(_MAX_LISTED), of=Workspace)

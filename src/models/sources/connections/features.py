@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections.providers import PROVIDERS, ProviderName
-from models.sources.connections.shapes import ProviderDetail, ProviderList, SwitchProvider
+from models.sources.connections.shapes import ProviderDetail, SwitchProvider
 from models.sources.connections.tables import provider_switch
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
@@ -29,7 +29,7 @@ class FeatureOffError(DeniedError):
         )
 
 
-async def list_providers(work: UnitOfWork, actor: Actor) -> ProviderList:
+async def list_providers(work: UnitOfWork, actor: Actor) -> list[ProviderDetail]:
     """The providers that a workspace can connect to, and which of them are on."""
     rows = await work.rows(
         select(provider_switch.c.provider, provider_switch.c.enabled).where(
@@ -37,7 +37,7 @@ async def list_providers(work: UnitOfWork, actor: Actor) -> ProviderList:
         )
     )
     switched = {row.provider: row.enabled for row in rows}
-    return ProviderList(providers=[_detail(name, switched) for name in PROVIDERS], cursor=None)
+    return [_detail(name, switched) for name in PROVIDERS]
 
 
 async def switch_provider(

@@ -9,6 +9,7 @@ from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.core.lines import of_each
 from models.core.page_addresses import source_run_page
+from models.core.pagination import Page, PageRequest
 from models.messages.jobs.queries import succeeded_job
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
@@ -38,12 +39,12 @@ _SHOWN: Select[Any] = select(*(one for one in data_source_run.c if one.name != "
 
 
 async def list_runs(
-    work: UnitOfWork, workspace_id: Id, data_source_id: Id, limit: int
-) -> list[DataSourceRunDetail]:
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, page: PageRequest
+) -> Page[DataSourceRunDetail]:
     """The runs of a data source, newest first."""
-    statement = _runs(workspace_id, data_source_id).order_by(*_NEWEST_FIRST)
-    rows = await work.rows(statement.limit(limit), of=SourceRunRow)
-    return [_detail(row) for row in rows]
+    runs, columns = _runs(workspace_id, data_source_id), data_source_run.c
+    shown = await page.descending(work, runs, columns.created_at, columns.id, of=SourceRunRow)
+    return Page([_detail(row) for row in shown.items], shown.cursor)
 
 
 async def get_run(

@@ -1,0 +1,172 @@
+"""Events in the OpenAPI document: the log of a workspace, and the calls that webhooks make."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic.alias_generators import to_pascal
+
+from api.reference.schemas import PREFIX, Schema, ref
+from models.core.documented import ID, MOMENT, TEXT, keys
+from models.messages.webhook_endpoints.rules import TEST
+from models.messages.workspace_events.data import SHAPES, data_of
+from models.messages.workspace_events.rules import EventType
+
+CUSTOM = "send_webhook"
+"""The kind of nodes and actions that send events of their own."""
+
+_FURTHER = "More types may be added: ignore those that you do not know."
+_SEQ: Schema = {"type": "integer", "description": "Tells the order; a webhook may come late."}
+
+_SIGNATURE = (
+    "Signatures `v1,<base64>` with a space between them: HMAC-SHA256 over"
+    " `{webhook-id}.{webhook-timestamp}.{body}` by the secret of the endpoint (Standard Webhooks)."
+    " While a secret changes, both sign."
+)
+_HEADERS = {
+    "WebhookId": (
+        "webhook-id",
+        {"type": "string"},
+        "Names the event. It is the same for every attempt: take it for a call you know.",
+    ),
+    "WebhookTimestamp": (
+        "webhook-timestamp",
+        {"type": "integer"},
+        "When the attempt was signed, in seconds since 1970.",
+    ),
+    "WebhookSignature": (
+        "webhook-signature",
+        {"type": "string"},
+        _SIGNATURE,
+    ),
+}
+
+_ANSWERS = {
+    "WebhookTaken": "Any 2xx within 15 seconds: the event is delivered. The body is not read.",
+    "WebhookUnwanted": "The endpoint is disabled at once.",
+    "WebhookRefused": (
+        "Any other status, a redirect or none at all: the event is sent again later, for three days"
+        " at most."
+    ),
+}
+_BY_STATUS = {"2XX": "WebhookTaken", "410": "WebhookUnwanted", "default": "WebhookRefused"}
+
+
+def describe_events(document: dict[str, Any]) -> None:
+    """Add a schema for each type of event, and a webhook."""
+    components = document["components"]
+    schemas: dict[str, Schema] = components["schemas"]
+    parts = {name: {"title": name, **shape} for name, shape in SHAPES.items()}
+    schemas |= parts | _logged() | _called()
+    schemas["WorkspaceEventBody"] = _union(schemas["WorkspaceEventBody"])
+    components["parameters"] = {
+        component: {
+            "name": name,
+            "in": "header",
+            "required": True,
+            "schema": schema,
+            "description": says,
+        }
+        for component, (name, schema, says) in _HEADERS.items()
+    }
+    components["responses"] |= {name: {"description": says} for name, says in _ANSWERS.items()}
+    document["webhooks"] = _webhooks()
+
+
+def _logged() -> dict[str, Schema]:
+    """The events as the log shows them."""
+    return {
+        _name(kind): _event(
+            _name(kind), kind, "seq type at actor data", {"seq": _SEQ, "at": MOMENT}
+        )
+        for kind in EventType
+    }
+
+
+def _called() -> dict[str, Schema]:
+    """The events as endpoints get them."""
+    envelope = {"timestamp": MOMENT, "workspaceId": ID, "seq": _SEQ}
+    always = "type timestamp workspaceId seq actor data"
+    own = keys("type timestamp data", type=TEXT, timestamp=MOMENT, data={"type": "object"})
+    partial = {**own, "required": ["type", "timestamp"]}
+    test: Schema = {**own["properties"], "type": _const(TEST), "data": ref("EmptyEventData")}
+    free = {**own["properties"]["data"], "additionalProperties": True}
+    shown = {**own["properties"], "workspaceId": ID, "seq": _SEQ, "actor": ref("EventActor")}
+    return {
+        **{
+            f"{_name(kind)}Call": _event(f"{_name(kind)}Call", kind, always, envelope)
+            for kind in EventType
+        },
+        "WebhookTestCall": {**own, "title": "WebhookTestCall", "properties": test},
+        "WebhookPayload": {
+            **partial,
+            "title": "WebhookPayload",
+            "description": "The body of a call, as the webhook of its `type` describes it.",
+            "properties": {**shown, "data": free},
+        },
+        "SentEventCall": {
+            **own,
+            "title": "SentEventCall",
+            "description": "What the config of the node or action says.",
+            "properties": {**own["properties"], "data": free},
+        },
+    }
+
+
+def _event(title: str, kind: EventType, always: str, envelope: Mapping[str, Schema]) -> Schema:
+    properties = {
+        **envelope,
+        "type": _const(kind.value),
+        "actor": ref("EventActor"),
+        "data": data_of(kind),
+    }
+    return {
+        **keys(always, **{key: properties[key] for key in always.split()}),
+        "title": title,
+    }
+
+
+def _union(body: Schema) -> Schema:
+    """Any event of the log, by its type."""
+    return {
+        "title": body["title"],
+        "description": f"{body['description']} {_FURTHER}",
+        "oneOf": [ref(_name(kind)) for kind in EventType],
+        "discriminator": {
+            "propertyName": "type",
+            "mapping": {kind.value: PREFIX + _name(kind) for kind in EventType},
+        },
+    }
+
+
+def _webhooks() -> dict[str, Any]:
+    calls = {kind.value: (f"{_name(kind)}Call", f"Events {kind.value}") for kind in EventType}
+    calls[TEST] = ("WebhookTestCall", "The test of an endpoint")
+    calls[CUSTOM] = ("SentEventCall", "What nodes and actions send")
+    return {
+        name: {
+            "post": {
+                "summary": summary,
+                "tags": ["webhooks"],
+                "parameters": [
+                    {"$ref": f"#/components/parameters/{header}"} for header in _HEADERS
+                ],
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": ref(component)}},
+                },
+                "responses": {
+                    status: {"$ref": f"#/components/responses/{answer}"}
+                    for status, answer in _BY_STATUS.items()
+                },
+            }
+        }
+        for name, (component, summary) in calls.items()
+    }
+
+
+def _name(kind: EventType) -> str:
+    return f"{to_pascal(kind.value.replace('.', '_'))}Event"
+
+
+def _const(value: str) -> Schema:
+    return {"type": "string", "const": value}
