@@ -97,8 +97,10 @@ async def test_a_preview_of_what_is_stored(client: Client, space: Space) -> None
             {"at": "2026-03-30T00:30:00.000Z", "local": "2026-03-30T02:30:00+02:00"},
         ],
         "notes": [
-            "2026-03-29 02:30 does not exist: the clock of Europe/Berlin goes forward from 02:00"
-            " to 03:00. The schedule runs at 03:00 instead."
+            (
+                "2026-03-29 02:30 does not exist: the clock of Europe/Berlin goes forward"
+                " from 02:00 to 03:00. The schedule runs at 03:00 instead."
+            )
         ],
         "passedOver": {"skipped": 0, "missed": 0},
     }
@@ -119,7 +121,7 @@ async def test_a_preview_of_what_is_not_saved(client: Client, space: Space) -> N
         json={"triggerConfig": config},
     )
     shown = read(answer)
-    assert [one["local"][:10] for one in shown["times"]] == [
+    assert [one["local"][:10] for one in shown["times"][:3]] == [
         "2026-01-02",
         "2026-01-09",
         "2026-01-13",
