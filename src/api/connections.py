@@ -24,6 +24,8 @@ from runtime.errors import InvalidError, PlatformError, RateLimitedError, Reques
 
 MOST_HEAD_BYTES = 64 * 1024
 """Of a request line with headers, of the trailers of a body, or between two pieces of a body."""
+_LONGEST_URL = 2**16 - 1
+"""Bytes of the longest URL that the parser reads."""
 _NETWORK_BITS = 64
 """One host is given this much of an IPv6 address, and chooses the rest itself."""
 
@@ -32,7 +34,7 @@ class MalformedRequestError(InvalidError):
     """The bytes are no HTTP request (RFC 9112)."""
 
     def __init__(self) -> None:
-        super().__init__("This is no request of HTTP/1.1.")
+        super().__init__("Invalid HTTP/1.1 request.")
 
 
 class HeadTooLargeError(PlatformError):
@@ -43,7 +45,10 @@ class HeadTooLargeError(PlatformError):
     status = 431
 
     def __init__(self) -> None:
-        super().__init__(f"The head of a request may have {MOST_HEAD_BYTES // 1024} KiB.")
+        super().__init__(
+            f"The request line and headers are larger than {MOST_HEAD_BYTES // 1024} KiB. Shorten"
+            " the URL or the headers."
+        )
 
 
 class TooManyConnectionsError(RateLimitedError):
@@ -170,7 +175,9 @@ class BoundedConnection(HttpToolsProtocol):
 
     @override
     def send_400_response(self, msg: str) -> None:
-        self._refuse(MalformedRequestError())
+        # The parser takes a URL that is too long for a malformed one.
+        is_long = self._part is _Part.HEAD and len(self.url or b"") >= _LONGEST_URL
+        self._refuse(HeadTooLargeError() if is_long else MalformedRequestError())
 
     @override
     def _unsupported_upgrade_warning(self) -> None:

@@ -61,8 +61,7 @@ def parse(body: bytes, *, largest: int = MAX_INTEGER) -> JsonValue:
     try:
         value: JsonValue = _decoders(largest).raising.decode(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.") from None
+        raise _not_json(error) from None
     except RecursionError:
         raise _too_deep("") from None
     except _FlawError:
@@ -149,13 +148,19 @@ def _decoders(largest: int) -> _Decoders:
     )
 
 
+def _not_json(error: json.JSONDecodeError) -> StrictJsonError:
+    # Some of the library's messages end with the word before the place.
+    what = error.msg.removesuffix(" at")
+    place = f"line {error.lineno}, column {error.colno}"
+    return StrictJsonError("", f"The body is not JSON: {what} at {place}.")
+
+
 def _located(text: str, largest: int) -> StrictJsonError:
     """The error of the first mark found by reading the text again."""
     try:
         marked = _decoders(largest).marking.decode(text)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.")
+        return _not_json(error)
     except RecursionError:
         return _too_deep("")
     for path, value in _nodes(marked):

@@ -88,7 +88,7 @@ async def _disabled_action(made: Furnished) -> Mapping[str, Any]:
 
 
 async def _unreadable_button(made: Furnished) -> Mapping[str, Any]:
-    bindings = {"amount": {"type": "expression", "value": "1 / 0"}}
+    bindings = {"amount": {"type": "expression", "value": "1 / (record.title == '' ? 1 : 0)"}}
     settings = {"actionId": made.ids["actionId"], "bindings": bindings}
     body = {"label": "Unreadable", "kind": "button", "settings": settings}
     made_field = await made.post(f"/v1/databases/{made.ids['databaseId']}/fields", body)

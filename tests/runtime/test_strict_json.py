@@ -27,6 +27,9 @@ def test_strict_json_reads(text: str, value: object) -> None:
     ("text", "path", "part"),
     [
         ('{"a": {"b": [0, NaN]}}', "a.b.1", "NaN"),
+        ('{"a": "x', "", "not JSON: Unterminated string starting at line 1, column 7."),
+        ('{"a": "x\ty"}', "", "not JSON: Invalid control character at line 1, column 9."),
+        ('{"a" 1}', "", "not JSON: Expecting ':' delimiter at line 1, column 6."),
         ('{"a": Infinity}', "a", "Infinity"),
         ('{"a": -Infinity}', "a", "-Infinity"),
         ('{"a": 1e999}', "a", "too large"),

@@ -33,7 +33,7 @@ from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.core.base import JsonObject
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import saved_expression
 from runtime import steps
 from runtime.bounded_processes import evaluate_bounded
 from runtime.database import Database, UnitOfWork
@@ -249,7 +249,7 @@ def _condition_holds(step: PlannedStep, context: BindingContext) -> bool:
     """True when the step's condition holds. Raises NodeError when it says neither yes nor no."""
     if step.when is None:
         return True
-    holds = compile_expression(step.when).evaluate(context.variables())
+    holds = saved_expression(step.when).evaluate(context.variables())
     if not isinstance(holds, bool):
         raise NodeError("binding_error", "when: The expression must give true or false.")
     return holds

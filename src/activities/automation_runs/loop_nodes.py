@@ -28,7 +28,7 @@ from models.automation.automations.rules.graph.kinds import EdgeOutcome
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import saved_expression
 from runtime.bounded_processes import evaluate_bounded
 
 ITERATING = NodeReply(NodeState.ITERATING)
@@ -156,7 +156,7 @@ class LoopNodes:
         context = await binding_context(
             self._nodes.database, invocation.run, invocation.node.reads, scope_key
         )
-        condition = compile_expression(config.while_)
+        condition = saved_expression(config.while_)
         result = await evaluate_bounded(lambda: condition.evaluate(context.variables()))
         if not isinstance(result, bool):
             raise NodeError("binding_error", "while: The expression must give true or false.")

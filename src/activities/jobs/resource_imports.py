@@ -20,6 +20,7 @@ from models.content.files.rules import Content
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.problems import an
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.rows import JobRow
 from models.sources.data_source_runs.queries import open_runs
@@ -110,7 +111,7 @@ async def _begin(
 
 def _check_kind(job: JobRow, kind: ImportedKind) -> None:
     if kind.value not in job.input["kinds"]:
-        raise UnsupportedError(f"The credential may not write what this becomes: a {kind.value}.")
+        raise UnsupportedError(f"The credential may not write what this becomes: {an(kind.value)}.")
 
 
 def _alike(written: tuple[ImportedRow, Fetched]) -> tuple[bool, Id | None]:
@@ -149,7 +150,7 @@ class _Import:
         pending: list[ImportedRow] = []
         for row in batch:
             if row.kind not in self._job.input["kinds"]:
-                await self._drop(row, f"The credential may not write a {row.kind}.")
+                await self._drop(row, f"The credential may not write {an(row.kind)}.")
             elif (known := await native.as_it_was(self._work, self._actor, row)) is not None:
                 self._progress.count(known)
                 await self._sheets(row)

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 from temporalio import activity
-from temporalio.client import Client, ScheduleListDescription
+from temporalio.client import Client, ScheduleListDescription, ScheduleSpec
 
 from activities.maintenance.reconciler import BATCH
 from activities.schedules.families import SCHEDULES
@@ -26,6 +27,8 @@ log = structlog.get_logger()
 TURNS = 20
 """Every so many sweeps each schedule is looked at closely, whatever the list says of it."""
 TURN_SECONDS = 30
+LISTED_PARTS = 10
+"""Calendars and intervals of a schedule that Temporal's list shows at most."""
 
 Listed = dict[str, ScheduleListDescription]
 
@@ -115,5 +118,11 @@ def _matches(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> 
     return (
         shown is not None
         and (shown.state.paused, shown.state.note) == (wanted.paused is not None, note_of(wanted))
-        and shown.spec == spec_of(wanted.timing)
+        and shown.spec == _listed_spec(spec_of(wanted.timing, utc_now()))
     )
+
+
+def _listed_spec(spec: ScheduleSpec) -> ScheduleSpec:
+    """What Temporal's list shows of the times: the first few of each form."""
+    calendars, intervals = spec.calendars[:LISTED_PARTS], spec.intervals[:LISTED_PARTS]
+    return replace(spec, calendars=calendars, intervals=intervals)

@@ -105,7 +105,7 @@ class Schedules:
         with contextlib.suppress(ScheduleAlreadyRunningError):
             await self._client.create_schedule(
                 wanted.schedule_id,
-                schedule_of(wanted, self._route),
+                schedule_of(wanted, self._route, utc_now()),
                 search_attributes=attributes_of(wanted),
                 rpc_timeout=_TIMEOUT,
             )
@@ -115,7 +115,7 @@ class Schedules:
 
         Temporal drops what is due between its last look and an update: none is made idly.
         """
-        schedule = schedule_of(wanted, self._route)
+        schedule = schedule_of(wanted, self._route, utc_now())
         same = _parts(found, await self._texts(found)) == _parts(
             schedule, _encoded_arguments(schedule)
         )

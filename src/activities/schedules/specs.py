@@ -1,7 +1,7 @@
 """A schedule in Temporal's terms, in the form in which Temporal describes it."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from temporalio.client import (
@@ -18,8 +18,8 @@ from temporalio.client import (
 from temporalio.common import TypedSearchAttributes
 
 from activities.outbox.deliveries import Route
-from models.core.schedules.cron import Cron
 from models.core.schedules.desired import DesiredSchedule, Timing
+from models.core.schedules.plans import ALL_YEARS, Calendar, plan_of
 from runtime.fairness import fairness
 from runtime.search_attributes import search_attributes
 
@@ -31,7 +31,12 @@ _OVERLAPS = {
 }
 
 
-def schedule_of(schedule: DesiredSchedule, route: Route) -> Schedule:
+_ONCE = timedelta(days=50 * 365)
+"""The interval of a single moment: Temporal has no other form for one, and this one repeats when
+nobody looks. It is shorter than the time since the epoch, which Temporal's arithmetic needs."""
+
+
+def schedule_of(schedule: DesiredSchedule, route: Route, now: datetime) -> Schedule:
     """The whole schedule; a failed run never pauses it."""
     return Schedule(
         action=ScheduleActionStartWorkflow(
@@ -43,7 +48,7 @@ def schedule_of(schedule: DesiredSchedule, route: Route) -> Schedule:
             static_summary=schedule.title,
             priority=fairness(schedule.workspace_id, schedule.family),
         ),
-        spec=spec_of(schedule.timing),
+        spec=spec_of(schedule.timing, now),
         policy=SchedulePolicy(
             overlap=_OVERLAPS[schedule.timing.overlap],
             # Temporal's own default is a year, a surprise after downtime.
@@ -65,36 +70,37 @@ def attributes_of(schedule: DesiredSchedule) -> TypedSearchAttributes:
     return search_attributes(str(schedule.workspace_id), facts, schedule.family)
 
 
-def spec_of(timing: Timing) -> ScheduleSpec:
+def spec_of(timing: Timing, now: datetime) -> ScheduleSpec:
     """The times it fires, read by us and not by Temporal, so that both mean the same."""
     timetable = timing.timetable
-    interval = timetable.interval_seconds
+    plan = plan_of(timetable, now)
+    intervals = [_interval(_ONCE, int(moment.timestamp())) for moment in plan.moments]
+    if timetable.interval_seconds is not None:
+        intervals.append(_interval(timedelta(seconds=timetable.interval_seconds), timetable.offset))
     return ScheduleSpec(
-        calendars=[] if timetable.cron is None else [_calendar(timetable.cron)],
-        intervals=[]
-        if interval is None
-        else [
-            ScheduleIntervalSpec(
-                every=timedelta(seconds=interval),
-                offset=timedelta(seconds=timetable.offset) if timetable.offset else None,
-            )
-        ],
+        calendars=[_calendar(calendar) for calendar in plan.calendars],
+        intervals=intervals,
         start_at=timetable.start,
         end_at=timetable.end,
         jitter=timedelta(seconds=timing.jitter_seconds) if timing.jitter_seconds else None,
-        time_zone_name=timetable.zone,
+        time_zone_name=plan.zone,
     )
 
 
-def _calendar(cron: Cron) -> ScheduleCalendarSpec:
+def _interval(every: timedelta, seconds: int) -> ScheduleIntervalSpec:
+    offset = timedelta(seconds=seconds) % every
+    return ScheduleIntervalSpec(every=every, offset=offset or None)
+
+
+def _calendar(calendar: Calendar) -> ScheduleCalendarSpec:
     return ScheduleCalendarSpec(
         second=_ranges([0]),
-        minute=_ranges(cron.minutes),
-        hour=_ranges(cron.hours),
-        day_of_month=_ranges(cron.days),
-        month=_ranges(cron.months),
-        year=(),
-        day_of_week=_ranges(cron.weekdays),
+        minute=_ranges(calendar.minutes),
+        hour=_ranges(calendar.hours),
+        day_of_month=_ranges(calendar.days),
+        month=_ranges(calendar.months),
+        year=() if calendar.years == ALL_YEARS else _ranges(calendar.years),
+        day_of_week=_ranges(calendar.weekdays),
     )
 
 

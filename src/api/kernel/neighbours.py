@@ -22,6 +22,8 @@ _ALIKE = 0.75
 """Similarity of two words, from 0 to 1, from which one may be meant by the other."""
 
 _OTHER_ENDING, _OTHER_WORD, _MORE_OR_LESS = 2.0, 1.5, 1.0
+_LONG_PART = 6
+"""Letters of a word from which it may be meant by a part that it only resembles."""
 _SIMILAR, _SIMILAR_PART, _NO_ID = 0.25, 0.5, 0.5
 """Costs of making one path of another, segment by segment."""
 
@@ -106,7 +108,10 @@ class Neighbours:
         if word in self._words:
             return {(word, word): 0}
         lowered = word.lower()
-        parts = get_close_matches(lowered, self._parts, MOST, _ALIKE)
+        # A short word is like a part of many: `nope` is hardly the `node` of `run-from-node`.
+        known = self._parts if len(lowered) >= _LONG_PART else [lowered]
+        close = get_close_matches(lowered, known, MOST, _ALIKE)
+        parts = [part for part in close if part in self._parts]
         found = {(word, whole): _SIMILAR_PART for part in parts for whole in self._parts[part]}
         close = get_close_matches(lowered, self._words, MOST, _ALIKE)
         return found | {(word, whole): _SIMILAR for whole in close}

@@ -1,5 +1,6 @@
 """Turning the problems of an input, each at its path, into one `ValidationError`."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, get_args
 
@@ -76,14 +77,30 @@ def _has(node: object, part: str | int) -> bool:
     return isinstance(node, dict) and part in node
 
 
+_AN = re.compile(r"[aeiou]|h(ttps?|tml)\b|hour|s(ftp|ms|sh)\b|rss\b|xlsx\b|xml\b", re.IGNORECASE)
+_A = re.compile(r"eu|onc?e\b|u(ni|rl|ri|se|tc|uid)", re.IGNORECASE)
+"""Words that begin with a vowel, but not with the sound of one."""
+
+
+def an(word: str) -> str:
+    """A word behind its article: `an approval`, `a url`, `an http_request`, by how it sounds."""
+    spoken = word.replace("_", " ")
+    return f"{'an' if _AN.match(spoken) and not _A.match(spoken) else 'a'} {word}"
+
+
+_OBJECT = "This must be a JSON object."
+_ARRAY = "This must be a JSON array."
 _SENTENCES = {
     "missing": "This key is required.",
     "union_tag_not_found": "This key is required.",
     "extra_forbidden": "This key is not known here.",
-    "model_type": "This must be a JSON object.",
-    "model_attributes_type": "This must be a JSON object.",
-    "dict_type": "This must be a JSON object.",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), _OBJECT),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _ARRAY),
+    **dict.fromkeys(("iterable_type", "sequence_str"), _ARRAY),
+    "none_required": "This must be null.",
 }
+_JSON_WORDS = {"List": "Array", "Tuple": "Array", "Set": "Array", "Dictionary": "Object"}
+"""The words of JSON for those that begin a message about a size in the words of Python."""
 
 
 def sentence(problem: ErrorDetails, shape: object = None) -> str:
@@ -96,7 +113,14 @@ def sentence(problem: ErrorDetails, shape: object = None) -> str:
         keys = known_keys(shape, problem["loc"])
         if keys:
             words = f"This key is not known here; {nearest(problem['loc'][-1], keys)}."
-    return words or problem["msg"].removeprefix("Value error, ")
+    return words or _in_json_words(problem["msg"].removeprefix("Value error, "))
+
+
+def _in_json_words(message: str) -> str:
+    subject, space, rest = message.partition(" ")
+    if not rest.startswith("should "):
+        return message
+    return f"{_JSON_WORDS.get(subject, subject)}{space}{rest.replace(' after validation', '')}"
 
 
 def known_keys(shape: object, location: Sequence[str | int]) -> list[str]:

@@ -226,10 +226,11 @@ async def test_an_answer_whose_end_nobody_reads_is_given_up(
             b"a: " + b"b" * 997 + b"\r\n",
             431,
         ),
+        (b"GET /" + b"b" * 70_000 + b" HTTP/1.1\r\nHost: test\r\n\r\n", b"", 431),
         (b"GET nothing\r\n\r\n", b"", 400),
         (b"\x16\x03\x01\x02\x00", b"", 400),
     ],
-    ids=["headers", "one-header", "path", "trailers", "no-http", "tls"],
+    ids=["headers", "one-header", "path", "trailers", "line", "no-http", "tls"],
 )
 async def test_endless_and_malformed_heads(
     connect: Connect, sent: bytes, again: bytes, status: int

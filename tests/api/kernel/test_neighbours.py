@@ -67,6 +67,19 @@ async def test_a_refused_method_tells_where_it_is(client: Client, space: Space) 
     )
 
 
+@pytest.mark.parametrize("path", ["/v1/nope", "/v1/none", "/v1/cast", "/v1/now"])
+def test_a_word_that_resembles_a_part_of_another_has_no_neighbours(path: str) -> None:
+    assert NEIGHBOURS.of("GET", path) == []
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/spreadsheet", "/v1/automation", "/v1/recrods"])
+def test_a_word_alone_has_the_neighbours_it_is_close_to(path: str) -> None:
+    word = path.rpartition("/")[2][:3]
+    near = NEIGHBOURS.of("GET", path)
+    assert near
+    assert all(word in one for one in near)
+
+
 def test_a_path_with_no_known_word_has_no_neighbours() -> None:
     assert NEIGHBOURS.of("GET", "/qqqq/zzzz") == []
     assert NEIGHBOURS.of("GET", "") == []

@@ -7,7 +7,7 @@ import pytest
 from pydantic import Field
 
 from models.core.base import Input
-from models.core.problems import sentence
+from models.core.problems import an, sentence
 
 
 class Circle(Input):
@@ -40,3 +40,49 @@ def test_an_unknown_key_is_told_with_those_that_are_known(given: Any, known: str
         Drawing.model_validate(given)
     (problem,) = refusal.value.errors()
     assert sentence(problem, Drawing) == f"This key is not known here; known: {known}."
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "said"),
+    [
+        (dict[str, int], 1, "This must be a JSON object."),
+        (list[int], "a", "This must be a JSON array."),
+        (tuple[int, int], "a", "This must be a JSON array."),
+        (set[int], "a", "This must be a JSON array."),
+        (None, 1, "This must be null."),
+        (
+            Annotated[list[int], Field(max_length=1)],
+            [1, 2],
+            "Array should have at most 1 item, not 2",
+        ),
+        (
+            Annotated[dict[str, int], Field(min_length=1)],
+            {},
+            "Object should have at least 1 item, not 0",
+        ),
+        (str, 1, "Input should be a valid string"),
+    ],
+)
+def test_a_refusal_speaks_of_json(shape: Any, given: Any, said: str) -> None:
+    with pytest.raises(pydantic.ValidationError) as refusal:
+        pydantic.TypeAdapter(shape).validate_python(given)
+    assert sentence(refusal.value.errors()[0]) == said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("an approval", "an action", "an email", "an iterate", "an auto_number", "an html page"),
+        *("an http_request", "an HTTP call", "an xlsx file", "an hour", "an unknown field"),
+        *("a url", "a user", "a unique key", "a uuid", "a text", "a number", "a one_to_many field"),
+        *(
+            "a switch",
+            "a hook",
+            "a ssl thing",
+            "an sftp connection",
+            "a European zone",
+        ),
+    ],
+)
+def test_an_article_follows_the_sound(words: str) -> None:
+    assert an(words.partition(" ")[2]) == words

@@ -154,7 +154,11 @@ async def test_a_condition_decides_and_a_failure_ends(engine: Engine) -> None:
                 output={"a": 1},
                 when="!trigger.go && nodes.?no == optional.none()",
             ),
-            step("bad", "transform", output={"a": {"type": "expression", "value": "1 / 0"}}),
+            step(
+                "bad",
+                "transform",
+                output={"a": {"type": "expression", "value": "1 / (run.id == '' ? 1 : 0)"}},
+            ),
             step("never", "transform", output={}),
         ],
     )
@@ -172,7 +176,7 @@ async def test_a_failure_may_be_borne(engine: Engine) -> None:
             step(
                 "bad",
                 "transform",
-                output={"a": {"type": "expression", "value": "1 / 0"}},
+                output={"a": {"type": "expression", "value": "1 / (run.id == '' ? 1 : 0)"}},
                 continueOnError=True,
             ),
             step("good", "transform", output={"b": 1}),

@@ -209,7 +209,12 @@ async def test_run_facts_can_be_read(engine: Engine) -> None:
 async def test_a_binding_that_fails_is_a_binding_error(engine: Engine) -> None:
     run = await engine.run(
         graph(
-            node("bad", "transform", label="Bad one", output={"x": binding("expression", "1 / 0")}),
+            node(
+                "bad",
+                "transform",
+                label="Bad one",
+                output={"x": binding("expression", "1 / (run.id == '' ? 1 : 0)")},
+            ),
             node("after", "transform", output={}),
             edges=[("bad", "after")],
         )
@@ -229,7 +234,11 @@ async def test_what_follows_a_failure_reads_why(engine: Engine) -> None:
     }
     run = await engine.run(
         graph(
-            node("bad", "transform", output={"x": binding("expression", "1 / 0")}),
+            node(
+                "bad",
+                "transform",
+                output={"x": binding("expression", "1 / (run.id == '' ? 1 : 0)")},
+            ),
             node("tell", "transform", output=said),
             edges=[("bad", "tell", "failure")],
         )
@@ -394,7 +403,12 @@ async def test_a_disabled_node_is_passed_through(engine: Engine) -> None:
     run = await engine.run(
         graph(
             node("first", "transform", output={"a": 1}),
-            node("off", "transform", output={"x": binding("expression", "1 / 0")}, disabled=True),
+            node(
+                "off",
+                "transform",
+                output={"x": binding("expression", "1 / (run.id == '' ? 1 : 0)")},
+                disabled=True,
+            ),
             node(
                 "last",
                 "transform",

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -20,8 +21,10 @@ from activities.schedules.specs import spec_of
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.schedules import timing_of
+from models.core.schedules.timezones import clock_changes
 
 DAY = timedelta(days=1)
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
 CHANGES = {
     "Europe/Berlin": (datetime(2026, 3, 29, 1, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)),
     "America/New_York": (
@@ -31,11 +34,22 @@ CHANGES = {
     # Half an hour, and at midnight.
     "Australia/Lord_Howe": (datetime(2026, 4, 4, 15, tzinfo=UTC),),
     "America/Havana": (datetime(2026, 3, 8, 5, tzinfo=UTC), datetime(2026, 11, 1, 5, tzinfo=UTC)),
+    "Africa/Cairo": (datetime(2027, 4, 29, 22, tzinfo=UTC), datetime(2027, 10, 28, 21, tzinfo=UTC)),
+    "America/Nuuk": (datetime(2028, 3, 26, 1, tzinfo=UTC), datetime(2028, 10, 29, 1, tzinfo=UTC)),
+    "Africa/Casablanca": (datetime(2027, 2, 7, 2, tzinfo=UTC),),
 }
 CRONS = (
     *("0 0 * * *", "30 0 * * *", "0 1 * * *", "30 1 * * *", "0 2 * * *", "30 2 * * *"),
     *("59 2 * * *", "0 3 * * *", "30 3 * * *", "30 * * * *", "*/20 * * * *", "0 */2 * * *"),
     *("15,45 1-3 * * *", "30 2 * * sun", "0 0 * * 0,6", "*/7 2 8,29 3 *", "@hourly", "@weekly"),
+    *(
+        "0 9 * * 5",
+        "0 * * * 5,6",
+        "30 23 * * 6",
+        "0 1-23/2 * * *",
+        "*/20 2 29 * 0",
+        "10 */12 * * *",
+    ),
 )
 
 
@@ -84,10 +98,41 @@ async def test_due_times_around_clock_changes_equal_temporals(
         for cron in CRONS:
             given = trigger(cron=cron, timezone=zone)
             span = (change - DAY, change + DAY)
-            expected = await theirs(temporal.client, spec_of(timing_of(given)), *span)
+            expected = await theirs(temporal.client, spec_of(timing_of(given), NOW), *span)
             assert ours(given, *span) == expected, cron
             compared += len(expected)
     assert compared > 100
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone"),
+    [
+        ("*/15 * * * *", "Europe/Berlin"),
+        ("*/5 * * * *", "Europe/London"),
+        ("0 0-23 * * *", "Asia/Kathmandu"),
+        ("0 * * * *", "Australia/Lord_Howe"),
+        ("*/30 * * * 0", "America/St_Johns"),
+        ("30 */2 * * *", "Africa/Casablanca"),
+        ("30 2 * * *", "Europe/Berlin"),
+        ("*/20 1,2 * * *", "America/New_York"),
+        ("30 2 25-31 10 0", "Europe/Berlin"),
+        ("0 9 1 * 5", "Africa/Cairo"),
+    ],
+)
+async def test_temporal_fires_when_a_preview_says_whatever_clocks_do(
+    temporal: WorkflowEnvironment, cron: str, zone: str
+) -> None:
+    """Around each change of two years, from where the walk of Temporal happens to begin."""
+    given = trigger(cron=cron, timezone=zone)
+    changes = list(clock_changes(ZoneInfo(zone), NOW, NOW + 730 * DAY))
+    compared = 0
+    for at in [one.at for one in changes] or [NOW]:
+        for earlier in (timedelta(hours=25), timedelta(minutes=50), timedelta(minutes=-10)):
+            span = (at - earlier, at + DAY)
+            expected = await theirs(temporal.client, spec_of(timing_of(given), NOW), *span)
+            assert ours(given, *span) == expected, span
+            compared += len(expected)
+    assert compared > 0
 
 
 @pytest.mark.parametrize(
@@ -113,7 +158,7 @@ async def test_due_times_of_every_form_are_those_of_temporal(
 ) -> None:
     given = trigger(**config)
     span = (datetime(2026, 2, 10, 11, 59, tzinfo=UTC), datetime(2036, 2, 10, tzinfo=UTC))
-    expected = (await theirs(temporal.client, spec_of(timing_of(given)), *span))[:1_000]
+    expected = (await theirs(temporal.client, spec_of(timing_of(given), NOW), *span))[:1_000]
     assert expected != []
     assert ours(given, *span) == expected
 
@@ -124,7 +169,7 @@ async def test_the_next_due_times_are_those_temporal_tells(temporal: WorkflowEnv
         f"due-times/{uuid4()}",
         Schedule(
             action=ScheduleActionStartWorkflow("Nothing", id="nothing", task_queue="nobody"),
-            spec=spec_of(timing_of(given)),
+            spec=spec_of(timing_of(given), NOW),
             state=ScheduleState(paused=True),
         ),
     )

@@ -17,6 +17,7 @@ from temporalio.client import (
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import ActivityEnvironment
 
+from activities.maintenance import schedules as maintenance_schedules
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.schedules.schedules import Schedules
 from cli.families.registry import SCHEDULED
@@ -336,6 +337,61 @@ async def test_the_sweep_mends_what_operators_did(engine: Engine) -> None:
 
     await eventually(mended)
     assert await next_run_at(engine, lost.id) == NEW_YEAR
+
+
+BY_OLD_RULES = ScheduleSpec(cron_expressions=["30 2 * * 1"], time_zone_name="Europe/Berlin")
+
+
+async def test_the_sweep_brings_schedules_to_the_rules_of_this_version(engine: Engine) -> None:
+    made = await scheduled(engine, cron="*/20 2 1 * 1", timezone="Europe/Berlin")
+    found = await described(engine.client, made.id)
+    assert found is not None
+    right = found.schedule.spec
+
+    def turn(given: Any) -> ScheduleUpdate:
+        given.description.schedule.spec = BY_OLD_RULES
+        return ScheduleUpdate(given.description.schedule)
+
+    await handle_of(engine.client, made.id).update(turn)
+    async with engine.database.transaction() as work:
+        await work.execute(
+            update(automation).where(automation.c.id == made.id).values(next_run_at=NEW_YEAR)
+        )
+
+    async def mended() -> bool:
+        await sweep(engine)
+        found = await described(engine.client, made.id)
+        return found is not None and found.schedule.spec == right
+
+    await eventually(mended)
+    assert await next_run_at(engine, made.id) == made.next_run_at
+
+
+async def test_the_sweep_leaves_a_schedule_of_many_parts_alone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Temporal's list shows only some of them."""
+    made = await scheduled(engine, cron="*/20 * * * 0", timezone="Europe/Berlin")
+    found = await described(engine.client, made.id)
+    assert found is not None
+    assert len(found.schedule.spec.intervals) > 10
+    original, looked_at = Schedules.synchronize, list[str]()
+
+    async def noted(self: Schedules, schedule_id: str) -> None:
+        looked_at.append(schedule_id)
+        await original(self, schedule_id)
+
+    monkeypatch.setattr(Schedules, "synchronize", noted)
+    # So that it is never its turn.
+    monkeypatch.setattr(maintenance_schedules, "TURNS", 2**127)
+
+    async def left_alone() -> bool:
+        # The list lags.
+        looked_at.clear()
+        await sweep(engine)
+        return schedule_id_of(made.id) not in looked_at
+
+    await eventually(left_alone)
 
 
 async def test_the_sweep_removes_schedules_of_nothing(engine: Engine) -> None:

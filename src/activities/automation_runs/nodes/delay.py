@@ -7,6 +7,7 @@ from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import DelayConfig
 from models.automation.automations.rules.graph.configs.types import MAX_WAIT_SECONDS
 from models.core.base import JsonObject
+from models.core.schedules.timezones import moment_of
 
 
 def seconds_to_wait(parameters: JsonObject, now: float) -> float:
@@ -21,7 +22,7 @@ def seconds_to_wait(parameters: JsonObject, now: float) -> float:
     assert config.until is not None, "the config has seconds or until"
     moment = datetime.fromisoformat(config.until)
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=ZoneInfo(config.timezone or "UTC"))
+        moment = moment_of(moment, ZoneInfo(config.timezone or "UTC"))
     seconds = (moment - datetime.fromtimestamp(now, UTC)).total_seconds()
     if seconds > MAX_WAIT_SECONDS:
         raise NodeError("validation_error", "A delay can last 30 days at most.")

@@ -15,7 +15,7 @@ from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKin
 from models.automation.automations.rules.language.bindings import BindingContext
 from models.automation.automations.rules.language.filters import matches
 from models.core.base import JsonObject
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import saved_expression
 from runtime.clock import utc_now
 
 
@@ -40,7 +40,7 @@ def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
 
 
 def _holds(expression: str, context: BindingContext, what: str) -> bool:
-    result = compile_expression(expression).evaluate(context.variables())
+    result = saved_expression(expression).evaluate(context.variables())
     if not isinstance(result, bool):
         raise NodeError("binding_error", f"{what} must give true or false.")
     return result

@@ -33,9 +33,9 @@ async def get_schedule_preview(
     """Get the next times at which the schedule of an automation fires.
 
     It is the schedule of the open draft, else of the published version; `after` is a moment to
-    look from other than now. `notes` tell what daylight saving does to these times: with Temporal,
-    a local time that the clock skips does not come, and around the hour that comes twice a time
-    may come once, twice or not at all. `passedOver` counts the due times that had no run.
+    look from other than now. `notes` tell what clock changes do to these times: a fixed time that
+    the clock skips runs when it is set, one that comes twice runs the first time, and a schedule
+    around the clock keeps its interval. `passedOver` counts the due times that had no run.
     """
     automation_id = request.ids["automationId"]
     return Data(

@@ -19,7 +19,7 @@ from models.automation.automation_runs.rules import RunSource, is_test
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.expressions.rules.expressions import ExpressionError, compile_expression
+from models.core.expressions.rules.expressions import ExpressionError, saved_expression
 from runtime.bounded_processes import evaluate_bounded
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -141,7 +141,7 @@ def key_of(limits: JsonObject, payload: JsonObject) -> str:
     expression = limits.get("keyExpression")
     if expression is None:
         return SHARED_KEY
-    value = compile_expression(expression).evaluate({"trigger": payload})
+    value = saved_expression(expression).evaluate({"trigger": payload})
     key = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
 

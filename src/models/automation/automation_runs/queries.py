@@ -12,6 +12,7 @@ from models.automation.automation_runs.first_nodes import unbegun_nodes
 from models.automation.automation_runs.rows import AcceptedRow, RunRow
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_filters import NEWEST_FIRST, RunFilter, newest
+from models.automation.automation_runs.run_metadata import SCHEDULE_NOTE
 from models.automation.automation_runs.run_search import Position, search
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
@@ -238,7 +239,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, Json
                 admitted_at=run.admitted_at,
             ),
             **({"failureRunId": answered[run.id]} if run.id in answered else {}),
-            **({OPERATION: run.options[OPERATION]} if OPERATION in run.options else {}),
+            **{key: run.options[key] for key in (OPERATION, SCHEDULE_NOTE) if key in run.options},
             "waiting": waiting[run.id],
             **({"waitingFor": waits[run.id]} if run.id in waits else {}),
         }

@@ -14,6 +14,9 @@ from models.core.pauses.shapes import WAITING_FOR
 _WAITING = keys("nodeId scopeKey reason", nodeId=TEXT, scopeKey=TEXT, reason=TEXT, until=MOMENT)
 _QUESTION = keys("key label", key=TEXT, label=TEXT, kind=TEXT, required=FLAG, options=listed(TEXT))
 
+SCHEDULE_NOTE = "scheduleNote"
+"""Among the options and in the metadata of a run: why its due time differs from the expression."""
+
 RunMetadata = Annotated[
     JsonObject,
     WithJsonSchema(
@@ -22,6 +25,7 @@ RunMetadata = Annotated[
             temporalWorkflowId=TEXT,
             failureRunId=ID,
             operationId=ID,
+            scheduleNote=TEXT,
             parentRunId=ID,
             chain=listed(ID),
             concurrencyKey=TEXT,

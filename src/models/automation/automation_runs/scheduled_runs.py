@@ -11,6 +11,7 @@ from sqlalchemy import select
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource
 from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automation_runs.run_metadata import SCHEDULE_NOTE
 from models.automation.automation_runs.start_intents import accepted_start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
@@ -21,6 +22,7 @@ from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCH
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.schedules.clock_changes import fire_note
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id
 from runtime.database import UnitOfWork
@@ -97,9 +99,13 @@ def _request(
 ) -> RunRequest:
     timezone = version.trigger_config["timezone"]
     schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
+    trigger = read_trigger(version.trigger_config)
+    timed = isinstance(trigger, ScheduleTrigger)
+    note = fire_note(trigger.timetable, due) if timed else None
     return RunRequest(
         source,
         {"scheduledAt": wire_timestamp(due), "timezone": timezone},
+        options={} if note is None else {SCHEDULE_NOTE: note},
         run_id=due_run_id(schedule_id, due),
         started_by_caller=started_by_caller,
     )

@@ -19,6 +19,7 @@ from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
 from models.core.credentials import hidden
+from models.core.problems import sentence
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 
@@ -76,7 +77,7 @@ def _problem(row: Row) -> str | None:
         parse_trigger_config(row["triggerConfig"])
     except ShapeError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        return f"graph.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return f"graph.{'.'.join(map(str, first['loc']))}: {sentence(first)}"
     except ValidationError as error:
         return error.message
     return None

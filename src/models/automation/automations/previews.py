@@ -17,13 +17,11 @@ from models.automation.automations.shapes import DueTime, SchedulePreview
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.schedules.clock_changes import clock_notes
+from models.core.schedules.clock_changes import clock_notes, day_notes
 from models.core.schedules.shapes import PassedOver
 from models.core.schedules.timetables import EARLIEST
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
-
-_ALL_DAYS, _ALL_WEEKDAYS = 31, 7
 
 
 async def preview_stored(
@@ -88,8 +86,6 @@ def _preview(
 
 
 def _notes(trigger: ScheduleTrigger) -> Iterator[str]:
-    cron = trigger.timetable.cron
-    if cron is not None and len(cron.days) < _ALL_DAYS and len(cron.weekdays) < _ALL_WEEKDAYS:
-        yield "The expression names days of the month and of the week: it runs where both match."
+    yield from day_notes(trigger.timetable)
     if trigger.jitter_seconds:
         yield f"Each run begins up to {trigger.jitter_seconds} seconds later (jitterSeconds)."

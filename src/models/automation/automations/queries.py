@@ -1,6 +1,7 @@
 """Reading automations and versions. Every query names the workspace (promise I6)."""
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -18,6 +19,8 @@ from models.automation.automations.last_runs import last_triggered_at
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.credentials import written
+from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.shapes import (
     AutomationDetail,
@@ -36,9 +39,10 @@ from models.automation.automations.tables import (
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor, Level, Scope
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.credentials import hidden
 from models.core.pagination import PageRequest
+from models.core.schedules.clock_changes import schedule_notes
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -91,7 +95,16 @@ async def detail(
             else None
         ),
         reference_issues=issues,
+        schedule_notes=_schedule_notes(row.trigger_config, work.now),
     )
+
+
+def _schedule_notes(trigger_config: JsonObject | None, now: datetime) -> list[str]:
+    """The notes on the schedule of a version, if it has one that can be published."""
+    trigger = None if trigger_config is None else read_trigger(trigger_config)
+    if not isinstance(trigger, ScheduleTrigger) or next(iter(trigger_problems(trigger)), None):
+        return []
+    return schedule_notes(trigger.timetable, now)
 
 
 async def may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:

@@ -131,7 +131,8 @@ class AutomationDetail(AutomationSummary):
     Without either it has no `graph` and no `triggerConfig`.
 
     Only who may edit it is shown its webhook, and the credentials that its requests have. Others
-    are shown `[redacted]`; sent back, it keeps them.
+    are shown `[redacted]`; sent back, it keeps them. `scheduleNotes` say what may be unexpected of
+    its schedule in the year to come, as at changes of the clock.
     """
 
     trigger_config: TriggerConfigJson | None
@@ -139,6 +140,7 @@ class AutomationDetail(AutomationSummary):
     webhook_path: str | None
     webhook_secret: str | None
     reference_issues: list[ReferenceIssue]
+    schedule_notes: list[str]
 
 
 class AutomationList(Shape):

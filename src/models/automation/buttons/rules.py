@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import ExpressionError
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import saved_expression
 from models.data.fields.rules.buttons import RECORD_FACTS
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import FieldKind
@@ -72,6 +72,6 @@ def _bound(name: str, binding: object, pressed: Pressed) -> object:
 def _evaluated(name: str, text: str, pressed: Pressed) -> JsonValue:
     variables = {"record": {**pressed.facts, **pressed.values}}
     try:
-        return compile_expression(text).evaluate(variables)
+        return saved_expression(text).evaluate(variables)
     except ExpressionError as error:
         raise ValidationError(f"The binding of {name[:64]}: {error.message}") from None

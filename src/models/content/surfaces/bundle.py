@@ -12,6 +12,7 @@ from models.content.surfaces.tables import block, surface, surface_comment
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
+from models.core.problems import sentence
 from runtime.database import UnitOfWork
 
 LiveContent = Callable[[FromClause], ColumnElement[bool]]
@@ -99,7 +100,7 @@ def _block_problem(row: Row) -> str | None:
             rule.content.model_validate(row["content"])
         except ShapeError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            problem = f"content.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            problem = f"content.{'.'.join(map(str, first['loc']))}: {sentence(first)}"
         else:
             return None
     return problem

@@ -11,6 +11,7 @@ from pydantic import JsonValue, TypeAdapter
 from pydantic import ValidationError as ShapeError
 
 from models.core.base import Id
+from models.core.problems import sentence
 
 USER = "user"
 """The kind that references to people name."""
@@ -53,7 +54,7 @@ def shape_problem(shape: TypeAdapter[Any], value: object, name: str) -> str | No
         shape.validate_python(value)
     except ShapeError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}"
+        return f"{'.'.join(map(str, (name, *first['loc'])))}: {sentence(first)}"
     return None
 
 

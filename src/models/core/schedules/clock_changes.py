@@ -1,25 +1,16 @@
 """Effects of daylight saving on a schedule, said to the person who made it (decisions D2)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from models.core.schedules.cron import Cron
-from models.core.schedules.timetables import Timetable
+from models.core.schedules.timetables import Timetable, walls
+from models.core.schedules.timezones import ClockChange, clock_changes
 
-_DAY = timedelta(days=1)
-_HOUR = timedelta(hours=1)
+_YEAR = timedelta(days=366)
 _MINUTE = timedelta(minutes=1)
-_ADVICE = "With intervalSeconds, or in the time zone UTC, no time is left out and none comes twice."
-
-
-@dataclass(frozen=True, slots=True)
-class ClockChange:
-    """A moment at which the local clock is set, and what it shows just before and after."""
-
-    before: datetime
-    after: datetime
+EITHER_DAY = "The expression names days of the month and of the week: it runs where either matches."
 
 
 def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[str]:
@@ -27,60 +18,45 @@ def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[s
     if timetable.cron is None:
         return []
     zone = ZoneInfo(timetable.zone)
-    sentences = [_note(timetable.cron, zone, change) for change in clock_changes(zone, first, last)]
-    notes = [note for note in sentences if note is not None]
-    return [*notes, _ADVICE] if notes else []
+    notes = (_note(timetable.cron, zone, one) for one in clock_changes(zone, first, last))
+    return [note for note in notes if note is not None]
 
 
-def clock_changes(zone: ZoneInfo, first: datetime, last: datetime) -> Iterator[ClockChange]:
-    """The changes of a zone's clock between two moments, to the minute."""
-    day = first.astimezone(UTC).replace(second=0, microsecond=0)
-    while day < last:
-        earlier, later = day, day + _DAY
-        if _offset(earlier, zone) != _offset(later, zone):
-            while later - earlier > _MINUTE:
-                middle = earlier + (later - earlier) // _MINUTE // 2 * _MINUTE
-                same = _offset(middle, zone) == _offset(earlier, zone)
-                earlier, later = (middle, later) if same else (earlier, middle)
-            wall = later.replace(tzinfo=None)
-            yield ClockChange(wall + _offset(day, zone), wall + _offset(later, zone))
-        day += _DAY
+def schedule_notes(timetable: Timetable, now: datetime) -> list[str]:
+    """What a person may not expect of a schedule, in the year to come."""
+    return [*day_notes(timetable), *clock_notes(timetable, now, now + _YEAR)]
+
+
+def day_notes(timetable: Timetable) -> Iterator[str]:
+    """How the two fields of days go together, where both restrict the schedule."""
+    if timetable.cron is not None and timetable.cron.either_day:
+        yield EITHER_DAY
+
+
+def fire_note(timetable: Timetable, due: datetime) -> str | None:
+    """Why a due time is another one than the expression names; None for most."""
+    return next(iter(clock_notes(timetable, due - _MINUTE, due)), None)
 
 
 def _note(cron: Cron, zone: ZoneInfo, change: ClockChange) -> str | None:
-    if change.after > change.before:
-        skipped = _matching(cron, change.before, change.after)
-        if not skipped:
-            return None
-        return (
-            f"{skipped[0]:%Y-%m-%d %H:%M} does not exist in {zone.key}: the clock goes from"
-            f" {change.before:%H:%M} to {change.after:%H:%M}, and times in between are left out."
-        )
-    around = (change.after - _HOUR, change.before + _HOUR)
-    if not _matching(cron, *around):
+    earlier, later = sorted((change.before, change.after))
+    touched = next(walls(cron, earlier, later), None)
+    if touched is None:
         return None
-    return (
-        f"On {change.before:%Y-%m-%d} the clock of {zone.key} goes back from"
-        f" {change.before:%H:%M} to {change.after:%H:%M}: times from {around[0]:%H:%M} to"
-        f" {around[1]:%H:%M} may come once, twice or not at all, as listed."
+    clock = (
+        f"the clock of {zone.key} goes {'forward' if change.is_forward else 'back'} from"
+        f" {change.before:%H:%M} to {change.after:%H:%M}"
     )
-
-
-def _matching(cron: Cron, start: datetime, end: datetime) -> list[datetime]:
-    """The local times from `start` until before `end` that the expression names."""
-    minutes = (start + _MINUTE * count for count in range((end - start) // _MINUTE))
-    return [minute for minute in minutes if _is_named(cron, minute)]
-
-
-def _is_named(cron: Cron, wall: datetime) -> bool:
+    if cron.around_the_clock:
+        return f"On {change.before:%Y-%m-%d} {clock}. The schedule keeps its interval."
+    if not change.is_forward:
+        return (
+            f"On {change.before:%Y-%m-%d} {clock}: {touched:%H:%M} comes twice. The schedule runs"
+            " the first time only."
+        )
+    if change.skips_day(touched):
+        return f"{touched:%Y-%m-%d} does not exist in {zone.key} and has no runs."
     return (
-        wall.minute in cron.minutes
-        and wall.hour in cron.hours
-        and wall.day in cron.days
-        and wall.month in cron.months
-        and wall.isoweekday() % 7 in cron.weekdays
+        f"{touched:%Y-%m-%d %H:%M} does not exist: {clock}. The schedule runs at"
+        f" {change.after:%H:%M} instead."
     )
-
-
-def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
-    return moment.astimezone(zone).utcoffset() or timedelta()

@@ -1,8 +1,9 @@
-"""Cron expressions of five fields, as Temporal schedules read them (decisions C7)."""
+"""Cron expressions of five fields, as crontab(5) reads them (decisions C7, ADR 0128)."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -32,18 +33,38 @@ _SHORTHANDS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_DAY_FIELDS = (2, 4)
+
+ALL_HOURS = tuple(range(24))
+ALL_DAYS = tuple(range(1, 32))
+ALL_MONTHS = tuple(range(1, 13))
+ALL_WEEKDAYS = tuple(range(7))
+
 _PART = re.compile(r"(?P<range>\*|\w+(?:-\w+)?)(?:/(?P<step>\d{1,4}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """The values each field matches, ascending; days of the week count from Sunday, 0."""
+    """The values each field matches, ascending; days of the week count from Sunday, 0.
+
+    `around_the_clock` says that the hours are all hours or a step through them, so that its times
+    are a beat rather than hours of the day. `either_day` says that both day fields restrict it.
+    """
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
     days: tuple[int, ...]
     months: tuple[int, ...]
     weekdays: tuple[int, ...]
+    around_the_clock: bool = False
+    either_day: bool = False
+
+    def names_day(self, day: date) -> bool:
+        """True for a date on which it has times."""
+        if day.month not in self.months:
+            return False
+        matches = (day.day in self.days, day.isoweekday() % 7 in self.weekdays)
+        return any(matches) if self.either_day else all(matches)
 
 
 def cron_problem(text: str) -> str | None:
@@ -72,15 +93,39 @@ def cron_problem(text: str) -> str | None:
 
 def parse_cron(text: str) -> Cron:
     """The fields of an expression without a `cron_problem`, as numbers."""
+    fields = _fields(text)
     minutes, hours, days, months, weekdays = (
-        _values(spec, field) for spec, field in zip(_FIELDS, _fields(text), strict=True)
+        _values(spec, field) for spec, field in zip(_FIELDS, fields, strict=True)
     )
-    return Cron(minutes, hours, days, months, tuple(sorted({day % 7 for day in weekdays})))
+    return Cron(
+        minutes,
+        hours,
+        days,
+        months,
+        tuple(sorted({day % 7 for day in weekdays})),
+        around_the_clock=_is_around_the_clock(fields[1], hours),
+        # As in crontab(5), a field that begins with a star is no restriction, even with a step.
+        either_day=not fields[2].startswith("*") and not fields[4].startswith("*"),
+    )
+
+
+def _is_around_the_clock(field: str, hours: tuple[int, ...]) -> bool:
+    """True for all hours, and for a step that begins anew each day without a pause."""
+    match = _PART.fullmatch(field)
+    if hours == ALL_HOURS or match is None or match["step"] is None:
+        return hours == ALL_HOURS
+    step = int(match["step"])
+    return len(hours) > 1 and hours[0] < step and hours[-1] + step >= len(ALL_HOURS)
 
 
 def _fields(text: str) -> list[str]:
+    """The five fields, or as many as there are; `?` in a day field is `*`, as Quartz writes it."""
     lowered = text.strip().lower()
-    return _SHORTHANDS.get(lowered, lowered).split()
+    fields = _SHORTHANDS.get(lowered, lowered).split()
+    return [
+        "*" if field == "?" and place in _DAY_FIELDS else field
+        for place, field in enumerate(fields)
+    ]
 
 
 def _values(spec: _Field, field: str) -> tuple[int, ...]:

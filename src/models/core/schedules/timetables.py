@@ -1,18 +1,20 @@
-"""The due times of a schedule, without asking Temporal, and exactly as Temporal decides them.
+"""The due times of a schedule, without asking Temporal; its spec there is made to follow them.
 
-Temporal walks the local clock: times of an hour that daylight saving skips never come, and in
-hours that come twice it can fire twice, once or not at all. Its rules are followed to the letter,
-so that what a preview shows is what happens; tests hold them against a real server.
+Where the local clock is set (ADR 0128), a cron expression of fixed hours has a time once: the first
+time the clock shows it, or when the clock is set if it skips the time. An expression around the
+clock keeps its beat: its times come as often as the clock shows them, and after a change those by
+the old clock continue until the first one by the new clock.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import dropwhile, islice, takewhile
+from itertools import chain, dropwhile, islice, takewhile
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from models.core.schedules.cron import Cron
+from models.core.schedules.timezones import ClockChange, clock_changes, offset_at
 from runtime.derived_ids import derived_id
 from runtime.timestamps import wire_timestamp
 
@@ -20,7 +22,8 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LAST_YEAR = 2100
 """Between these lie all due times: Temporal looks no further for a date that matches."""
 
-_NONE = timedelta()
+_END = datetime(LAST_YEAR + 1, 1, 1)  # noqa: DTZ001  (a local time)
+_DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
 _SECOND = timedelta(seconds=1)
 
@@ -48,25 +51,16 @@ class Timetable:
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first due time later than `moment`, in UTC; None when there is none any more."""
-        moment = max(moment, (self.start or EARLIEST) - _SECOND)
-        if moment.year > LAST_YEAR:
-            return None
-        if self.interval_seconds is not None:
-            passed = int(moment.timestamp()) - self.offset
-            seconds = (passed // self.interval_seconds + 1) * self.interval_seconds + self.offset
-            due: datetime | None = datetime.fromtimestamp(seconds, UTC)
-        else:
-            due = None if self.cron is None else _cron_after(self.cron, ZoneInfo(self.zone), moment)
-        if due is None or (self.end is not None and due > self.end):
-            return None
-        return due
+        return next(self.after(moment), None)
 
     def after(self, moment: datetime) -> Iterator[datetime]:
-        """All due times later than `moment`."""
-        due = self.next_after(moment)
-        while due is not None:
-            yield due
-            due = self.next_after(due)
+        """All due times later than `moment`, in UTC, ascending."""
+        moment = max(moment, (self.start or EARLIEST) - _SECOND)
+        if self.interval_seconds is not None:
+            due = _multiples(self.interval_seconds, self.offset, moment)
+        else:
+            due = cron_times(self.cron, ZoneInfo(self.zone), moment) if self.cron else iter(())
+        return takewhile(lambda one: self.end is None or one <= self.end, due)
 
     def between(self, first: datetime, last: datetime, limit: int) -> list[datetime]:
         """The due times from `first` to `last`, both included, at most `limit` of them."""
@@ -79,56 +73,74 @@ def due_run_id(schedule_id: str, due: datetime) -> UUID:
     return derived_id(schedule_id, wire_timestamp(due))
 
 
-def _cron_after(cron: Cron, zone: ZoneInfo, moment: datetime) -> datetime | None:
-    local = moment.astimezone(zone)
-    hour = local.replace(tzinfo=None, fold=0, minute=0, second=0, microsecond=0)
-    minute = local.minute + 1
-    shift = _HOUR if _local(moment - _HOUR, zone).hour == local.hour else _NONE
-    while hour.year <= LAST_YEAR:
-        if not _has_times(cron, hour, zone):
-            hour, minute, shift = _next_day(cron, hour), 0, _NONE
-        elif hour.hour not in cron.hours:
-            hour, minute, shift = hour + _HOUR, 0, _NONE
-        elif (match := next(filter(minute.__le__, cron.minutes), None)) is None:
-            # The same hour again, if it comes twice.
-            again = not shift and instant(hour + _HOUR, zone) - instant(hour, zone) > _HOUR
-            hour, shift = (hour, _HOUR) if again else (hour + _HOUR, _NONE)
-            minute = 0
-        else:
-            due = instant(hour.replace(minute=match), zone)
-            if _local(due, zone).hour == hour.hour:
-                return due + shift
-            # The clock skips this hour.
-            hour, minute = hour + _HOUR, 0
-    return None
+def _multiples(interval: int, offset: int, moment: datetime) -> Iterator[datetime]:
+    seconds = (int(moment.timestamp()) - offset) // interval * interval + offset
+    while moment.year <= LAST_YEAR:
+        seconds += interval
+        moment = datetime.fromtimestamp(seconds, UTC)
+        yield moment
 
 
-def _has_times(cron: Cron, hour: datetime, zone: ZoneInfo) -> bool:
-    """True when all three day fields match. Where the clock skips midnight, the weekday may be that
-    of the day before."""
-    if hour.month not in cron.months or hour.day not in cron.days:
-        return False
-    return _local(instant(hour, zone), zone).isoweekday() % 7 in cron.weekdays
+def cron_times(cron: Cron, zone: ZoneInfo, moment: datetime) -> Iterator[datetime]:
+    """The times of an expression later than `moment`, by stretches between changes of the clock."""
+    # A change has effects for less than a day.
+    begin, change = moment.astimezone(UTC) - _DAY, None
+    while begin.year <= LAST_YEAR:
+        following = next(clock_changes(zone, begin, begin + _DAY), None)
+        end = begin + _DAY if following is None else following.at
+        since = begin if change else max(begin, moment)
+        due = None
+        for due in _between_changes(cron, offset_at(begin, zone), since, end, change):
+            if due > moment:
+                yield due
+        begin, change = end, following
+        if due is None and change is None:
+            wall = next(walls(cron, (begin - _DAY).replace(tzinfo=None), _END), None)
+            if wall is None:
+                return
+            begin = max(begin, wall.replace(tzinfo=UTC) - 3 * _DAY)
 
 
-def _next_day(cron: Cron, hour: datetime) -> datetime:
-    """Midnight of the day that may match next."""
-    midnight = hour.replace(hour=0)
-    if hour.month in cron.months:
-        return midnight + timedelta(days=1)
-    return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
+def _between_changes(
+    cron: Cron, offset: timedelta, begin: datetime, end: datetime, change: ClockChange | None
+) -> Iterator[datetime]:
+    """The times of a stretch in which the offset of the clock stays; a change may begin it."""
+    first, last = ((moment + offset).replace(tzinfo=None) for moment in (begin, end))
+    if change is not None and not cron.around_the_clock:
+        if not change.is_forward:
+            # What the clock showed before came then.
+            first = change.before
+        elif next(_skipped(cron, change), None) and next(walls(cron, first, last), None) != first:
+            yield begin
+    elif change is not None:
+        until = next(walls(cron, first, last), last)
+        by_old = walls(cron, change.before, until + (change.before - change.after))
+        for wall in by_old:
+            shown = wall + (change.after - change.before)
+            if cron.names_day(shown):
+                yield (shown - offset).replace(tzinfo=UTC)
+    for wall in walls(cron, first, last):
+        yield (wall - offset).replace(tzinfo=UTC)
 
 
-def instant(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The moment, in UTC, at which the local clock shows `wall`.
-
-    Of two such moments it is the one Temporal takes: the later one east of Greenwich, the earlier
-    one west of it. A time that the clock skips becomes one as long before or after the gap.
-    """
-    local = wall.replace(tzinfo=UTC)
-    guess = local - (_local(local, zone).utcoffset() or _NONE)
-    return local - (_local(guess, zone).utcoffset() or _NONE)
+def _skipped(cron: Cron, change: ClockChange) -> Iterator[datetime]:
+    """The times that a change skips, on days that exist."""
+    return (wall for wall in walls(cron, change.before, change.after) if not change.skips_day(wall))
 
 
-def _local(moment: datetime, zone: ZoneInfo) -> datetime:
-    return moment.astimezone(zone)
+def walls(cron: Cron, first: datetime, last: datetime) -> Iterator[datetime]:
+    """The local times from `first` until before `last` that an expression names."""
+    day = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    while day < last and day.year <= LAST_YEAR:
+        if day.month not in cron.months:
+            day = (day.replace(day=1) + 32 * _DAY).replace(day=1)
+            continue
+        if cron.names_day(day):
+            hours = (day.replace(hour=hour) for hour in cron.hours)
+            named = chain.from_iterable(
+                (hour.replace(minute=minute) for minute in cron.minutes)
+                for hour in hours
+                if first < hour + _HOUR
+            )
+            yield from takewhile(last.__gt__, dropwhile(first.__gt__, named))
+        day += _DAY

@@ -9,6 +9,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.credentials import hidden
 from models.core.pagination import PageRequest
+from models.core.schedules.clock_changes import schedule_notes
 from models.core.schedules.shapes import PassedOver
 from models.sources.data_source_overviews.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_source_runs.queries import latest_runs
@@ -18,6 +19,7 @@ from models.sources.data_sources.queries import (
     data_sources_of,
     find_data_source,
 )
+from models.sources.data_sources.rules.configs import Schedule
 from runtime.database import UnitOfWork
 
 
@@ -53,6 +55,8 @@ async def _details(
         if row.schedule is not None:
             skipped = row.skipped_fires + row.joined_fires
             detail.passed_over = PassedOver(skipped=skipped, missed=row.missed_fires)
+            timetable = Schedule.model_validate(row.schedule).timing.timetable
+            detail.schedule_notes = schedule_notes(timetable, work.now)
         run = latest.get(detail.id)
         if run is not None:
             detail.latest_run = run

@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.core.documented import documented_as
 from models.core.schedules.shapes import PassedOver
@@ -11,7 +13,11 @@ from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRow
 
 
 class DataSourceDetail(Shape):
-    """A data source with its newest run."""
+    """A data source with its newest run.
+
+    `scheduleNotes` say what may be unexpected of its schedule in the year to come, as at changes of
+    the clock.
+    """
 
     id: Id
     workspace_id: Id
@@ -33,6 +39,7 @@ class DataSourceDetail(Shape):
     last_run_at: Moment | None = None
     next_run_at: Moment | None = None
     passed_over: PassedOver | None = None
+    schedule_notes: Annotated[list[str], Field(default_factory=list)]
     created_at: Moment
     updated_at: Moment
 

@@ -59,7 +59,10 @@ class Reversal(Shape):
 
 
 class DataSourceRunDetail(Shape):
-    """One run of a data source; with the trigger `retry` it tries `retryOfRunId` again."""
+    """One run of a data source; with the trigger `retry` it tries `retryOfRunId` again.
+
+    `note` says why it was due at another time than its schedule names, as at a clock change.
+    """
 
     id: Id
     workspace_id: Id
@@ -70,6 +73,7 @@ class DataSourceRunDetail(Shape):
     actor_user_id: Id | None = None
     progress: RunProgress | None = None
     stats: RunStats
+    note: str | None = None
     error: str | None = None
     error_kind: ErrorKind | None = None
     created_at: Moment

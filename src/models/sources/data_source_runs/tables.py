@@ -40,7 +40,8 @@ class DataSourceRun(SQLModel, table=True):
     `progress` is how far it came. `database_id` is the target, which an import may still create.
     `client_mutation_id` makes a repeated import one. `actor_user_id` is in whose name it writes,
     `chain` are the runs of automations that led to it, oldest first. `retry_of_run_id` is the run
-    that it tries again. Ids have no order.
+    that it tries again. `note` says why it was due at another time than its schedule names. Ids
+    have no order.
     """
 
     __tablename__ = "data_source_run"
@@ -88,6 +89,7 @@ class DataSourceRun(SQLModel, table=True):
     progress: dict[str, Any] = Field(sa_type=JSONB)
     stats: dict[str, Any] = Field(sa_type=JSONB)
     result: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    note: str | None = None
     error: str | None = None
     error_kind: str | None = None
     created_at: datetime = Field(sa_type=Timestamp)

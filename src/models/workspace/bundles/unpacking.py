@@ -18,6 +18,7 @@ from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget
 from models.core.bundles.rules import imported_id
+from models.core.problems import sentence
 from models.workspace.bundles.archives.entries import PIECE, Entry
 from models.workspace.bundles.archives.reading import entries
 from models.workspace.bundles.errors import BundleError, Fault
@@ -152,7 +153,7 @@ def _manifest(text: bytes) -> Manifest:
     except ShapeError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(one) for one in first["loc"])
-        message = f"{MANIFEST}: {place or 'it'}: {first['msg']}."
+        message = f"{MANIFEST}: {place or 'it'}: {sentence(first).rstrip('.')}."
         raise BundleError(Fault.MANIFEST, message) from None
 
 

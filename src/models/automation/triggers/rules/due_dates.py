@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from models.core.base import JsonObject
+from models.core.schedules.timezones import moment_of
 from models.data.fields.rules.kinds import DATE_KINDS, FieldKind
 
 MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
@@ -79,4 +80,4 @@ class DateWatch:
 
     def _due_on(self, day: date) -> datetime:
         wall = datetime.combine(day, time()) + self.offset
-        return wall.replace(tzinfo=self.zone).astimezone(UTC)
+        return moment_of(wall, self.zone)

@@ -11,7 +11,7 @@ from models.automation.automations.rules.triggers.webhooks import Deduplication,
 from models.automation.webhooks.rules.delivery import Delivery
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import saved_expression
 from runtime.crypto import fingerprint
 
 _BY_DEFAULT = (
@@ -31,7 +31,7 @@ def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
     try:
         if isinstance(webhook.filter, dict):
             return matches(webhook.filter, {"trigger": payload}, now)
-        return compile_expression(webhook.filter).evaluate({"trigger": payload}) is True
+        return saved_expression(webhook.filter).evaluate({"trigger": payload}) is True
     except BindingError:
         return False
 

@@ -26,6 +26,7 @@ from models.content.surfaces.shapes import MAX_BLOCKS
 from models.content.surfaces.tables import Surface, block, surface
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
+from models.core.problems import an
 from models.core.values import InvalidValueError, check_storable
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
@@ -94,7 +95,7 @@ async def close_change(
     assert sizes is not None
     limit = most_blocks(SurfaceKind(surface_row.kind))
     if sizes.blocks > limit:
-        raise ValidationError.at("blocks", f"a {surface_row.kind} holds at most {limit} blocks")
+        raise ValidationError.at("blocks", f"{an(surface_row.kind)} holds at most {limit} blocks")
     if (sizes.bytes or 0) > MAX_BYTES:
         raise ValidationError.at("blocks", f"hold more than {MAX_BYTES >> 20} MiB in all")
     new_surface = await work.first(

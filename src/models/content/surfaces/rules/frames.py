@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from models.content.surfaces.rules.kinds import SurfaceKind
+from models.core.problems import an
 
 COLUMNS = 12
 """Of a dashboard (decisions C13, the grid of the home layout)."""
@@ -33,13 +34,13 @@ def frame_problems(surface: SurfaceKind, kind: str, frame: Frame) -> Iterator[tu
     if surface not in {SurfaceKind.CANVAS, SurfaceKind.DASHBOARD}:
         for key, value in sides.items():
             if value is not None:
-                yield key, f"has no meaning on a {surface}; leave it out"
+                yield key, f"has no meaning on {an(surface)}; leave it out"
         return
     optional = surface is SurfaceKind.CANVAS and kind in _UNPLACED
     for key, value in sides.items():
         if value is None:
             if not optional:
-                yield key, f"is required on a {surface}"
+                yield key, f"is required on {an(surface)}"
         elif surface is SurfaceKind.CANVAS:
             yield from _on_canvas(key, value)
         else:

@@ -12,7 +12,7 @@ from models.content.surfaces.rules.frames import Frame, frame_problems
 from models.content.surfaces.rules.kinds import BLOCKS, BlockRule, SurfaceKind, may_hold
 from models.content.surfaces.shapes import BlockInput
 from models.core.base import Id, JsonObject
-from models.core.problems import located, refuse
+from models.core.problems import an, located, refuse
 from runtime.errors import Detail, ValidationError
 
 MAX_DEPTH = 20
@@ -106,7 +106,7 @@ def kind_problem(surface: SurfaceKind, parent: str | None, kind: str) -> str | N
     if kind not in BLOCKS[surface]:
         return f"must be one of: {', '.join(BLOCKS[surface])}"
     if not may_hold(surface, parent, kind):
-        return f"cannot stand {'at the top' if parent is None else f'in a {parent}'}"
+        return f"cannot stand {'at the top' if parent is None else f'in {an(parent)}'}"
     return None
 
 

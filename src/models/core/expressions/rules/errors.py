@@ -17,6 +17,15 @@ class MissingKeyError(ExpressionError):
     """The evaluation selected a key that a map does not have."""
 
 
+class OptionalResultError(ExpressionError):
+    """The result is an optional, which has no JSON form."""
+
+    def __init__(
+        self, message: str = "The result is an optional value; end it with .orValue(…)."
+    ) -> None:
+        super().__init__(message)
+
+
 class ExpressionLimitError(ExpressionError):
     """The evaluation takes too much time or memory, or gives too much."""
 

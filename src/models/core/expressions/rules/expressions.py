@@ -16,7 +16,14 @@ from models.core.expressions.rules.errors import ExpressionError, MissingKeyErro
 from models.core.expressions.rules.programs import MAX_LENGTH, Program, Type, environment
 from models.core.expressions.rules.reads import Reads
 
-__all__ = ["MAX_LENGTH", "VARIABLES", "Expression", "ExpressionError", "compile_expression"]
+__all__ = [
+    "MAX_LENGTH",
+    "VARIABLES",
+    "Expression",
+    "ExpressionError",
+    "compile_expression",
+    "saved_expression",
+]
 
 VARIABLES = ("trigger", "nodes", "item", "index", "run", "vars", "record")
 
@@ -41,11 +48,32 @@ class Expression(Protocol):
 
 
 def compile_expression(text: str) -> Expression:
-    """Check and compile CEL text. Raises ExpressionError that says what is wrong and where."""
+    """Check and compile CEL text that is about to be saved.
+
+    Raises ExpressionError that says what is wrong and where, also for a part that always fails.
+    """
+    saved_expression(text)
+    problem = _constant_problem(text)
+    if problem is not None:
+        raise ExpressionError(problem)
+    return saved_expression(text)
+
+
+def saved_expression(text: str) -> Expression:
+    """Compile CEL text that was accepted before, maybe by earlier rules. Raises ExpressionError."""
     compiled = _compiled(text)
     if isinstance(compiled, str):
         raise ExpressionError(compiled)
     return compiled
+
+
+@lru_cache(maxsize=4_096)
+def _constant_problem(text: str) -> str | None:
+    try:
+        Program(_ENVIRONMENT, text).require_value()
+    except ExpressionError as error:
+        return error.message
+    return None
 
 
 @lru_cache(maxsize=4_096)

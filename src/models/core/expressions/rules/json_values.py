@@ -63,7 +63,9 @@ def _scalar(value: object) -> str | int | float:
         return str(value)
     if isinstance(value, timedelta):
         return seconds(value)
-    raise ExpressionError(f"The data holds a {type(value).__name__}, which is no JSON value.")
+    raise ExpressionError(
+        f"The data holds a value of the type {type(value).__name__}, which is not JSON."
+    )
 
 
 class ResultReader:

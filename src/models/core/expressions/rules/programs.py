@@ -18,17 +18,19 @@ from google.protobuf.message import DecodeError
 from pydantic import JsonValue
 
 from models.core.expressions.rules import coalesce
-from models.core.expressions.rules.bounds import Extent, extent_of, is_small
+from models.core.expressions.rules.bounds import ELEMENT, Extent, extent_of, is_small
 from models.core.expressions.rules.cel_text import names, tokens
+from models.core.expressions.rules.constants import Outcome, constant_problem
 from models.core.expressions.rules.errors import (
     ExpressionError,
     ExpressionLimitError,
     MissingKeyError,
+    OptionalResultError,
 )
 from models.core.expressions.rules.json_values import ResultReader
 from models.core.expressions.rules.messages import compile_message, runtime_message
 from models.core.expressions.rules.nulls import with_nulls
-from models.core.expressions.rules.syntax import read_tree
+from models.core.expressions.rules.syntax import Message, Tree, read_tree
 from models.core.expressions.rules.type_sizes import LARGEST, largest_type
 from runtime.bounded_processes import BoundedProcesses, OverLimitError, check_turn
 
@@ -123,6 +125,25 @@ class Program:
             variables = [name for name, _ in surrounding.variables]
             raise ExpressionError(compile_message(str(error), text, variables)) from None
 
+    def require_value(self) -> None:
+        """Raises ExpressionError for a text that can have no value, as far as constants tell."""
+        problem = constant_problem(self._tree, self._of_part, self._of_text)
+        if problem is not None:
+            raise ExpressionError(problem)
+
+    def _of_part(self, part: Message) -> Outcome | None:
+        if not is_small(part, _NO_DATA):
+            return None
+        tree = read_tree(self._compiled.serialize())
+        whole = type(tree.message)()
+        whole.CopyFrom(tree.message)
+        whole.expr.CopyFrom(part)
+        library = _library(self._surrounding)
+        return _outcome(self._surrounding, library.deserialize(Tree(tree.url, whole).serialized()))
+
+    def _of_text(self, text: str) -> Outcome | None:
+        return _outcome(self._surrounding, _library(self._surrounding).compile(text))
+
     @property
     def type(self) -> str:
         """The type of its result, as far as types are known without data: `BOOL`, `DYN`, …"""
@@ -178,7 +199,7 @@ class Program:
             return reader.read(opened(value))
         except (TypeError, SystemError):
             # Inside a list pybind11 even loses the exception.
-            raise ExpressionError(_OPTIONAL) from None
+            raise OptionalResultError from None
         except MemoryError:
             raise ExpressionLimitError from None
 
@@ -189,14 +210,14 @@ class Program:
         return self._lenient or None
 
 
+_NO_DATA = Extent(ELEMENT, 0)
 _processes = BoundedProcesses([__name__])
 
 _NOT_FOUND = "NOT_FOUND: "
 _ERRORS = {
-    error.__name__: error for error in (ExpressionError, ExpressionLimitError, MissingKeyError)
+    error.__name__: error
+    for error in (ExpressionError, ExpressionLimitError, MissingKeyError, OptionalResultError)
 }
-
-_OPTIONAL = "The result is an optional value; end it with .orValue(…)."
 
 
 def _itself(value: cel.Value) -> cel.Value:
@@ -244,7 +265,19 @@ def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, Expr
         raise ExpressionLimitError from None
     except (TypeError, SystemError):
         # An optional has no Python form.
-        return None, ExpressionError(_OPTIONAL)
+        return None, OptionalResultError()
+
+
+def _outcome(surrounding: Environment, compiled: cel.Expression) -> Outcome | None:
+    """What a part gives without data, null read as in filters; None for an optional."""
+    value, problem = _value(compiled, {})
+    if problem is not None and (lenient := _compiled_with_nulls(surrounding, compiled)):
+        value, problem = _value(lenient, {})
+    if problem is not None:
+        return (
+            None if isinstance(problem, OptionalResultError) else Outcome(problem=problem.message)
+        )
+    return Outcome(_opened(value))
 
 
 def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> cel.Expression:

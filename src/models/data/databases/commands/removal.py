@@ -2,6 +2,7 @@
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.problems import an
 from models.data.databases.commands.field_usages import remove_usages
 from models.data.databases.commands.layouts import remove_from_layout
 from models.data.fields.commands import delete_field_row, forget_removed, remember_removed
@@ -37,7 +38,7 @@ async def remove_field(
         Family.FIELD_REMOVAL,
         job_id,
         spec.id,
-        summary=f"Remove the values of a {spec.kind} field",
+        summary=f"Remove the values of {an(spec.kind)} field",
         input={"computed": spec.computed, "after": str(last)},
     )
 

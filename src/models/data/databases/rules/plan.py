@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
+from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.databases.shapes import ConvertField
 from models.data.fields.rules.defaults import default_text
@@ -81,7 +82,9 @@ def plan_conversion(spec: FieldSpec, body: ConvertField, make_id: MakeId) -> Fie
     if not convertible(spec.kind, body.kind):
         kinds = ", ".join(kind for kind in FieldKind if convertible(spec.kind, kind))
         usable = f"It can be converted to: {kinds}." if kinds else "It cannot be converted at all."
-        raise UnsupportedError(f"A {spec.kind} field cannot become {body.kind}. {usable}")
+        raise UnsupportedError(
+            f"{an(spec.kind).capitalize()} field cannot become {body.kind}. {usable}"
+        )
     planner = _Planner(make_id)
     converted = planner.converted(spec, body)
     refuse(planner.problems)
@@ -176,7 +179,7 @@ class _Planner:
         if field.required and field.system:
             self.refuse(f"{path}required", "cannot be set: the platform writes the value")
         elif field.required and not field.stored:
-            self.refuse(f"{path}required", f"cannot be set for a {field.kind} field")
+            self.refuse(f"{path}required", f"cannot be set for {an(field.kind)} field")
 
     def _with_default(self, field: FieldSpec, raw: object, path: str) -> FieldSpec:
         try:

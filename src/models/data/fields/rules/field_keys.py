@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from models.core.nearest import known
+from models.core.problems import an
 from models.data.fields.rules.fields import FieldSpec
 
 Fields = Mapping[str, FieldSpec]
@@ -20,7 +21,7 @@ def no_relation(key: object, fields: Fields) -> str:
     """The same where only relation fields are meant."""
     spec = fields.get(key) if isinstance(key, str) else None
     if spec is not None and spec.stored:
-        return f"is a {spec.kind} field: set it as data.{spec.key}"
+        return f"is {an(spec.kind)} field: set it as data.{spec.key}"
     relations = {name: one for name, one in fields.items() if one.relation}
     return f"{_IS_NO_RELATION}; {_known(key, relations)}"
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from models.core.base import JsonObject
 from models.core.nearest import known
-from models.core.problems import known_keys
+from models.core.problems import an, known_keys, sentence
 from models.core.values import InvalidValueError, check_storable
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.settings_shapes import (
@@ -68,15 +68,15 @@ def _spelled_out(read: PlainSettings) -> JsonObject:
 
 def _message(kind: FieldKind, problem: ErrorDetails) -> str:
     if problem["type"] not in ("extra_forbidden", "missing"):
-        return problem["msg"].removeprefix("Value error, ")
+        return sentence(problem)
     key, keys = problem["loc"][-1], known_keys(settings_model(kind), problem["loc"])
     if problem["type"] == "missing":
-        return f"is required: a {kind} field knows {', '.join(keys)}"
+        return f"is required: {an(kind)} field knows {', '.join(keys)}"
     if len(problem["loc"]) == 1 and key in BESIDE_SETTINGS:
         return f"is no setting: `{key}` of a field stands beside its `settings`"
     if not keys:
-        return f"is not a known key of a {kind} field"
-    return f"is not a known key of a {kind} field; {known(key, keys)}"
+        return f"is not a known key of {an(kind)} field"
+    return f"is not a known key of {an(kind)} field; {known(key, keys)}"
 
 
 def _range_problems(read: NumberSettings, path: str) -> list[Detail]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from models.core.problems import refuse
+from models.core.problems import an, refuse
 from models.core.values import InvalidValueError
 from models.data.fields.rules.field_keys import FieldHints
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
@@ -72,7 +72,7 @@ def check_fields(
         if spec is None:
             problems.append(Detail(f"{here}.key", hints.no_field(form_field.key)))
         elif spec.kind not in ASKABLE:
-            problems.append(Detail(f"{here}.key", f"is a {spec.kind} field: no form asks for it"))
+            problems.append(Detail(f"{here}.key", f"is {an(spec.kind)} field: no form asks for it"))
         elif form_field.key in earlier_fields:
             problems.append(Detail(f"{here}.key", "is asked for already"))
         else:

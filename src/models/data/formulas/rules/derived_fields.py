@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from models.core.base import Id
+from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.fields.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
 from models.data.fields.rules.field_keys import no_relation
@@ -144,7 +145,7 @@ def _target(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> FieldRef:
         raise _ProblemError("targetFieldKey", "is not the key of a field of the related database")
     if target.relation or target.kind is FieldKind.BUTTON:
         raise _ProblemError(
-            "targetFieldKey", f"is a {target.kind} field, which has no value to read"
+            "targetFieldKey", f"is {an(target.kind)} field, which has no value to read"
         )
     return FieldRef(way.target_id, target.key)
 
@@ -167,6 +168,10 @@ def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
 def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
     """The kind asked for, or the only one the formula can give; `json` when the data decides."""
     expression, wanted = spec.settings["expression"], spec.settings.get("resultKind")
+    try:
+        compile_formula(expression, fields).require_value()
+    except InvalidValueError as problem:
+        raise _ProblemError("expression", str(problem)) from problem
     if wanted is not None:
         _fits(expression, fields, ResultKind(wanted), must=True)
         return ResultKind(wanted)

@@ -27,6 +27,7 @@ from models.core.expressions.rules.cel_text import (
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.forms import ValueForm
+from models.core.problems import an
 from models.core.values import (
     MAX_LONG_TEXT,
     InvalidValueError,
@@ -118,6 +119,13 @@ class CompiledFormula:
         """The keys of the fields it reads."""
         return frozenset(each.key for each in self.inputs)
 
+    def require_value(self) -> None:
+        """Raises `InvalidValueError` for a formula that has no value for any record."""
+        try:
+            _program(self.text, self.inputs, frozenset()).require_value()
+        except ExpressionError as problem:
+            raise InvalidValueError(_sentence(problem.message)) from None
+
     def evaluate(self, values: Mapping[str, Any]) -> FieldValue:
         """The value for a record's values by field key, in its stored form.
 
@@ -185,7 +193,9 @@ def _input(fields: FieldSpecs, name: str) -> _Input:
     if spec is None:
         raise InvalidValueError(f'reads "{name[:100]}", which {no_field(name, fields)}')
     if spec.kind in _UNREADABLE:
-        raise InvalidValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
+        raise InvalidValueError(
+            f'reads "{spec.key}", {an(spec.kind)} field, which a formula cannot'
+        )
     return _Input(spec.key, value_form(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
+from models.core.problems import an
 from models.data.fields.queries import get_field
 from models.data.time_entries.commands.locks import lock_times
 from models.data.time_entries.commands.overlaps import refuse_overlap
@@ -141,7 +142,7 @@ def _edited(entry: TimeEntry, times: Times, body: UpdateTimeEntry) -> Times:
         times = times_of(entry).end(body.ended_at)
     if "target_duration_ms" in body.model_fields_set:
         if body.target_duration_ms is None and is_timed(entry):
-            raise ValidationError.at("targetDurationMs", f"is what a {entry.mode} lasts")
+            raise ValidationError.at("targetDurationMs", f"is what {an(entry.mode)} lasts")
         times = replace(times, target=duration_of(body.target_duration_ms))
     return times.move(body.started_at, body.ended_at)
 

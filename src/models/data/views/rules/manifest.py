@@ -12,6 +12,7 @@ from pydantic import ValidationError as ShapeError
 
 from models.core.base import JsonObject
 from models.core.filters.forms import ValueForm
+from models.core.problems import an, sentence
 from models.core.values import InvalidValueError, check_storable
 from models.data.fields.rules.field_keys import FieldHints, no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
@@ -65,7 +66,7 @@ def _problems(
     yield from _size_problems(content)
     for name in NEEDED.get(kind, ()):
         if content.get(name) is None:
-            yield Detail(name, f"is needed by a {kind} view")
+            yield Detail(name, f"is needed by {an(kind)} view")
     asked = manifest.model_dump(by_alias=True, include=_QUERY_KEYS, exclude_unset=True)
     yield from _query_problems(asked, fields, now)
     yield from _single_key_problems(manifest, fields)
@@ -92,8 +93,7 @@ def _query_problems(query: JsonObject, fields: FieldSpecs, now: datetime) -> Ite
         read_query(RecordQuery.model_validate(query), fields, now)
     except ShapeError as error:
         for problem in error.errors(include_url=False, include_context=False, include_input=False):
-            message = problem["msg"].removeprefix("Value error, ")
-            yield Detail(".".join(map(str, problem["loc"])), message)
+            yield Detail(".".join(map(str, problem["loc"])), sentence(problem))
     except ValidationError as error:
         yield from error.details
 
@@ -120,7 +120,7 @@ def _key_problems(
 def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
     if chart.x_field_key is None:
         if chart.type is not ChartType.NUMBER:
-            yield Detail("chart.xFieldKey", f"is needed by a {chart.type} chart")
+            yield Detail("chart.xFieldKey", f"is needed by {an(chart.type)} chart")
     elif chart.x_field_key not in fields:
         yield Detail("chart.xFieldKey", no_field(chart.x_field_key, fields))
     if chart.aggregate is not None:
@@ -136,7 +136,7 @@ def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Itera
         path = f"form.fields.{place}"
         spec = fields.get(question.key)
         if spec is not None and not (spec.stored or spec.relation):
-            yield Detail(f"{path}.key", f"cannot be asked for: it is a {spec.kind} field")
+            yield Detail(f"{path}.key", f"cannot be asked for: it is {an(spec.kind)} field")
         if question.visible_if is None:
             continue
         try:

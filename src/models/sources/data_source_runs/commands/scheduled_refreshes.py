@@ -12,6 +12,7 @@ from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
+from models.core.schedules.clock_changes import fire_note
 from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id
 from models.data.fields.queries import require_edit
@@ -63,6 +64,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
     source = await find_data_source(work, schedule.workspace_id, data_source_id)
     run_id = due_run_id(schedule.schedule_id, due)
     row = refresh_row(source, run_id, RunTrigger.SCHEDULE, source.created_by_user_id)
+    row["note"] = fire_note(schedule.timing.timetable, due)
     if await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         problem = await _refusal(work, await find_run(work, run_id))
         if problem is not None:

@@ -11,6 +11,7 @@ from models.core.expressions.rules.expressions import (
     MAX_LENGTH,
     ExpressionError,
     compile_expression,
+    saved_expression,
 )
 from runtime import bounded_processes
 
@@ -22,7 +23,7 @@ DATA = {
 
 
 def evaluate(text: str, **variables: Any) -> Any:
-    return compile_expression(text).evaluate(DATA | variables)
+    return saved_expression(text).evaluate(DATA | variables)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_data_nested_too_deep_is_refused() -> None:
         deep = [deep]
     with pytest.raises(ExpressionError, match="deeper"):
         evaluate("trigger == null", trigger=deep)
-    with pytest.raises(ExpressionError, match="no JSON value"):
+    with pytest.raises(ExpressionError, match="not JSON"):
         evaluate("trigger == null", trigger=object())
 
 
@@ -229,3 +230,74 @@ def test_nodes_that_are_not_loaded_are_not_listed() -> None:
     with pytest.raises(ExpressionError) as refusal:
         compile_expression("nodes.later.x").evaluate({"nodes": {}})
     assert "known" not in refusal.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('trigger.day + duration("1mo")', 'duration("1mo") always fails: a duration has hours,'),
+        ('timestamp("nonsense")', 'timestamp("nonsense") always fails: a timestamp has a time'),
+        ('trigger.day > timestamp("2026-01-01")', "always fails"),
+        ('int("x") + trigger.n', 'int("x") always fails: cannot convert string to int'),
+        ('double("1,5")', "always fails"),
+        ('bool("maybe")', "always fails"),
+        ("uint(-1)", "always fails"),
+        ("1 / 0", "The expression divides by zero."),
+        ("1.0 / 0.0", "The expression divides by zero."),
+        ("trigger.n / 0", "The expression divides by zero."),
+        ("trigger.n % (2 - 2)", "The expression divides by zero."),
+        ("[1, 2].map(x, x / 0)", "The expression divides by zero."),
+        ("[1][5]", "A part of the expression always fails: Index error"),
+        ('{"a": 1}.b', "A part of the expression always fails: Key not found"),
+        ("9223372036854775807 + 1", "always fails"),
+        ('"abc".charAt(10) == trigger.text', "always fails"),
+        ('trigger.text.matches("[")', 'matches("[") always fails: invalid regular expression'),
+        ('trigger.list.exists(x, string(x).matches("("))', 'matches("(") always fails'),
+        ('timestamp(trigger.text).getHours("Europe/Atlantis")', "Invalid timezone"),
+        ('"%y".format([trigger.n])', "unrecognized formatting clause"),
+        ('"%s of %s".format([trigger.n])', "the list is shorter than the format"),
+        ('trigger.list.map(x, int("y"))', 'int("y") always fails'),
+        ('{"a": [duration("1mo")], "b": trigger.n}', 'duration("1mo") always fails'),
+        # In a branch, too: whenever it is evaluated, it fails.
+        ('trigger.n > 1 ? duration("1mo") : duration("1h")', 'duration("1mo") always fails'),
+        ("trigger.n > 1 || [1][5] == 1", "always fails"),
+        ('coalesce(trigger.x, duration("1mo"))', 'duration("1mo") always fails'),
+    ],
+)
+def test_a_constant_that_always_fails_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ExpressionError) as refusal:
+        compile_expression(text)
+    assert said in refusal.value.message
+    # What earlier rules accepted still runs as far as it can.
+    saved_expression(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'false ? duration("1mo") : duration("1h")',
+        "true || 1 / 0 > 1",
+        'has({"a": 1}.b)',
+        '{"a": 1}.?b.orValue(2)',
+        "optional.none().or(trigger.?x).orValue(1)",
+        "math.isInf(1.0 / 0.0)",
+        "trigger.n / trigger.m",
+        "trigger.n / 2",
+        "0 / 5",
+        "dyn(null) == null",
+        "trigger.list.map(x, x / 2)",
+        "trigger.text.matches(trigger.pattern)",
+        'trigger.text.matches("^[a-z]+é$")',
+        'timestamp(trigger.text).getHours("+01:00")',
+        'timestamp(trigger.text).getDate("Europe/Berlin")',
+        '"100%% of %s, %.2f, %X".format([trigger.n, 1.0, 255])',
+        '"%s".format(trigger.list)',
+        "trigger.x.optMap(y, y * 2).orValue(0)",
+        "[1, 2][trigger.n]",
+        'trigger.day + duration("36h")',
+        "type(trigger.n) == int",
+        "{}.size() == 0 || [].size() == 0",
+    ],
+)
+def test_a_constant_that_can_have_a_value_is_accepted(text: str) -> None:
+    compile_expression(text)

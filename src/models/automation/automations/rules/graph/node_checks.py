@@ -36,7 +36,7 @@ from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.nearest import known
-from models.core.problems import MAX_PROBLEMS, known_keys
+from models.core.problems import MAX_PROBLEMS, an, known_keys, sentence
 
 STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -147,7 +147,7 @@ def _sentence(problem: ErrorDetails, model: type[Input], *, at_length: bool) -> 
             return "is not a known key"
         keys = known_keys(model, problem["loc"])
         return f"is not a known key; {known(problem['loc'][-1], keys)}"
-    return problem["msg"].removeprefix("Value error, ")
+    return sentence(problem)
 
 
 def _place(node: GraphNode, path: str) -> str:
@@ -211,7 +211,9 @@ def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[st
 def _wrong_outcome(outcome: EdgeOutcome, kind: NodeKind) -> str:
     allowed = sorted(NODE_KINDS[kind].outcomes)
     ends = (
-        f"a {kind} node has {', '.join(allowed)}" if allowed else f"nothing follows a {kind} node"
+        f"{an(kind)} node has {', '.join(allowed)}"
+        if allowed
+        else f"nothing follows {an(kind)} node"
     )
     return f'An edge has the outcome "{outcome}"; {ends}.'
 

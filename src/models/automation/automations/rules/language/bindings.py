@@ -14,11 +14,12 @@ from pydantic import JsonValue
 
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SecretMark
-from models.automation.automations.rules.language.templates import compile_template
+from models.automation.automations.rules.language.templates import compile_template, segments
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.expressions import compile_expression, saved_expression
 from models.core.expressions.rules.json_values import MAX_DEPTH
+from models.core.problems import an
 
 __all__ = [
     "PLAIN_BRACES",
@@ -119,7 +120,7 @@ def _resolve_binding(kind: BindingType, value: JsonValue, context: BindingContex
             raise BindingError(SECRETS_LEAVE)
         return SecretMark.of(text)
     if kind is BindingType.EXPRESSION:
-        return compile_expression(text).evaluate(context.variables())
+        return saved_expression(text).evaluate(context.variables())
     if kind is BindingType.TEMPLATE:
         return compile_template(text).render(context.variables())
     if kind is BindingType.NODE:
@@ -203,6 +204,8 @@ def _problem(kind: BindingType, value: object) -> str | None:
             compile_expression(text)
         elif kind is BindingType.TEMPLATE:
             compile_template(text)
+            for segment in segments(text):
+                compile_expression(segment)
         elif kind in (BindingType.NODE, BindingType.VARIABLE):
             compile_path(text).split()
         elif kind is BindingType.RUN:
@@ -217,7 +220,7 @@ def _problem(kind: BindingType, value: object) -> str | None:
 
 def _text(kind: BindingType, value: object) -> str:
     if not isinstance(value, str):
-        raise BindingError(f"The value of a {kind} binding must be text.")
+        raise BindingError(f"The value of {an(kind)} binding must be text.")
     return value
 
 

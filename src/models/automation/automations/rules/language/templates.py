@@ -8,7 +8,7 @@ from typing import Any
 
 from models.core.expressions.rules.cel_text import segment_end
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.expressions import Expression, compile_expression
+from models.core.expressions.rules.expressions import Expression, saved_expression
 
 MAX_LENGTH = 20_000
 MAX_SEGMENTS = 100
@@ -73,7 +73,7 @@ def compile_template(text: str) -> Template:
             raise BindingError(f"The `{{{{` at character {start + 1} has no `}}}}`.")
         if len(parts) >= 2 * MAX_SEGMENTS:
             raise BindingError(f"A template has at most {MAX_SEGMENTS} segments.")
-        parts += [text[at:start], compile_expression(text[start + 2 : end].strip())]
+        parts += [text[at:start], saved_expression(text[start + 2 : end].strip())]
         at = end + 2
     parts.append(text[at:])
     return Template(tuple(part for part in parts if part != ""))

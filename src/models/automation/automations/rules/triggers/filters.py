@@ -58,7 +58,9 @@ def filter_is_wrong(predicate: object, variables: tuple[str, ...]) -> Iterator[t
     """Reasons why a filter cannot be evaluated, as far as it tells without data: path, sentence."""
     if isinstance(predicate, str):
         try:
-            if _program(predicate, variables)[0].type not in {"BOOL", "DYN"}:
+            program, _ = _program(predicate, variables)
+            program.require_value()
+            if program.type not in {"BOOL", "DYN"}:
                 yield "filter", "The expression must give true or false."
         except BindingError as error:
             yield "filter", error.message

@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlalchemy import Float, cast, distinct, false, func, not_, null
 
 from models.core.filters.forms import LISTS, ValueForm
+from models.core.problems import an
 from models.data.fields.rules.aggregates import Aggregate, usable_aggregates
 from models.data.fields.rules.field_keys import no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
@@ -70,7 +71,8 @@ def _figure(aggregate: Aggregation, fields: FieldSpecs, path: str) -> Figure:
     usable = _usable(field)
     if aggregate.op not in usable:
         raise ValidationError.at(
-            f"{path}.op", f"must be an aggregate of a {field.kind} field: {', '.join(usable)}"
+            f"{path}.op",
+            f"must be an aggregate of {an(field.kind)} field: {', '.join(usable)}",
         )
     return Figure(aggregate.name or f"{aggregate.op}_{field.key}", aggregate.op, field)
 

@@ -9,6 +9,7 @@ from models.core.filters.conditions import Condition
 from models.core.filters.grammar import Filter, FilterError, RawLeaf, positive_leaf, read_tree
 from models.core.filters.operands import read_condition
 from models.core.filters.operators import OPERATORS, Op
+from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.fields.rules.field_keys import no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
@@ -90,4 +91,4 @@ def _operator(name: object, field: FieldSpec, path: str) -> Op:
     usable = OPERATORS[value_form(field)]
     if isinstance(name, str) and name in usable:
         return Op(name)
-    raise FilterError((path, f"must be an operator of a {field.kind} field: {', '.join(usable)}"))
+    raise FilterError((path, f"must be an operator of {an(field.kind)} field: {', '.join(usable)}"))

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.filters.forms import ValueForm
+from models.core.problems import an
 from models.data.fields.rules.field_keys import no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.registry import value_form
@@ -92,7 +93,7 @@ def _level(group: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) 
     form = value_form(field)
     if form in _UNGROUPED:
         raise ValidationError.at(
-            f"{path}.field", f"cannot be grouped by: it is a {field.kind} field"
+            f"{path}.field", f"cannot be grouped by: it is {an(field.kind)} field"
         )
     if form not in _DATES and group.granularity is not None:
         raise ValidationError.at(f"{path}.granularity", "is for dates alone")

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from models.core.filters.forms import ValueForm
+from models.core.problems import an
 from models.core.values import InvalidValueError, number, text
 from models.data.fields.rules import values
 from models.data.fields.rules.fields import FieldSpec
@@ -54,7 +55,7 @@ def _option(field: FieldSpec, value: object) -> str:
 def _id(value: object, noun: str) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise InvalidValueError(f"must be the id of a {noun}")
+        raise InvalidValueError(f"must be the id of {an(noun)}")
     return str(checked)
 
 

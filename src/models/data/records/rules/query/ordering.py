@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from models.core.filters.forms import ValueForm
+from models.core.problems import an
 from models.data.fields.rules.field_keys import no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs
 from models.data.fields.rules.registry import value_form
@@ -186,7 +187,7 @@ def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
     if field is None:
         raise ValidationError.at(path, no_field(sort.field, fields))
     if value_form(field) not in _SORTABLE:
-        raise ValidationError.at(path, f"cannot be sorted by: it is a {field.kind} field")
+        raise ValidationError.at(path, f"cannot be sorted by: it is {an(field.kind)} field")
     return field
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.fields.rules.defaults import default_value
 from models.data.fields.rules.field_keys import FieldHints
@@ -137,7 +138,7 @@ class DataCheck:
             return "cannot be written: the platform writes this field"
         if spec.relation:
             return f"cannot be written here: set it as relations.{spec.key}"
-        return f"cannot be written: it is a {spec.kind} field"
+        return f"cannot be written: it is {an(spec.kind)} field"
 
 
 def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from models.core.filters.operators import OPERATORS, Op
+from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.fields.rules.field_keys import no_field
 from models.data.fields.rules.fields import FieldSpec, FieldSpecs, FieldValue
@@ -30,7 +31,7 @@ def meant_values(
         if spec is None:
             problems.append(Detail(by, no_field(key, fields)))
         elif not _matchable(spec):
-            problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
+            problems.append(Detail(by, f"cannot be matched by: it is {an(spec.kind)} field"))
         else:
             try:
                 values[key] = _checked(spec, data.get(key))

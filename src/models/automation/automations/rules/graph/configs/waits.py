@@ -53,7 +53,9 @@ def event_filter(text: str) -> Program:
 
 def _filter(text: str) -> str:
     try:
-        decides = event_filter(text).type in ("BOOL", "DYN")
+        program = event_filter(text)
+        program.require_value()
+        decides = program.type in ("BOOL", "DYN")
     except ExpressionError as error:
         raise ValueError(error.message) from None
     if not decides:

@@ -1,0 +1,133 @@
+"""The parts of an expression that do not depend on data, and show before it runs that they fail.
+
+Such a part is refused wherever it is, in a branch too: each time it is evaluated, it fails. Only
+the largest part counts, so that `false ? duration("1mo") : duration("1h")` is accepted.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from models.core.expressions.rules.syntax import Message, children, kind_of
+
+
+class Outcome(NamedTuple):
+    """The value of a part, or the library's words against it."""
+
+    value: object = None
+    problem: str | None = None
+
+
+OfPart = Callable[[Message], Outcome | None]
+OfText = Callable[[str], Outcome | None]
+"""The outcome without data; None where it shows nothing."""
+
+_EVALUATED = frozenset(("call", "select", "comprehension"))
+_DIVISIONS = frozenset(("_/_", "_%_"))
+_NUMERIC = _DIVISIONS | {"_+_", "_-_", "_*_"}
+_DIVIDED_BY_ZERO = "divide by zero"
+_ZONED = re.compile(r"get(FullYear|Month|Date|DayOf\w+|Hours|Minutes|Seconds|Milliseconds)")
+_CLAUSE = re.compile(r"%(?:%|(?:\.\d+)?[sdfebxXo])")
+_HINTS = {
+    "duration": 'a duration has hours, minutes and seconds, such as "36h" or "1h30m".',
+    "timestamp": 'a timestamp has a time and an offset, such as "2026-01-31T09:00:00Z".',
+}
+_PROBES = (
+    (re.compile("matches"), '"".matches({})'),
+    (_ZONED, 'timestamp("2000-01-01T00:00:00Z").getHours({})'),
+)
+"""Calls whose argument fails with any target."""
+
+
+def constant_problem(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
+    """Why an expression can never have a value, as far as its constants tell."""
+    outcome = None
+    if kind_of(node) in _EVALUATED and _is_constant(node, frozenset()):
+        outcome = of_part(node)
+    problem = _call_problem(node, outcome, of_part, of_text)
+    if outcome is not None and problem is None:
+        return None
+    if problem is not None and _is_named(node):
+        return _sentence(node, problem)
+    # A part of it may say more.
+    found = (constant_problem(child, of_part, of_text) for child in children(node))
+    deeper = next((one for one in found if one is not None), None)
+    return deeper if deeper or problem is None else _sentence(node, problem)
+
+
+def _call_problem(
+    node: Message, outcome: Outcome | None, of_part: OfPart, of_text: OfText
+) -> str | None:
+    if outcome is not None and outcome.problem is not None:
+        return outcome.problem
+    value = None if outcome is None else outcome.value
+    if isinstance(value, float) and not math.isfinite(value) and _function(node) in _NUMERIC:
+        return _DIVIDED_BY_ZERO
+    return None if _function(node) is None else _probed(node, of_part, of_text)
+
+
+def _is_constant(node: Message, bound: frozenset[str]) -> bool:
+    """True for a part that reads no variable but those it binds itself."""
+    kind = kind_of(node)
+    if kind == "ident":
+        return node.ident.name in bound
+    if kind == "comprehension":
+        loop = node.comprehension
+        bound |= {loop.iter_var, loop.accu_var}
+    return kind is not None and all(_is_constant(child, bound) for child in children(node))
+
+
+def _probed(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
+    """Why a call fails with any data, as far as a constant argument tells."""
+    name, arguments = _function(node), list(node.call.args)
+    if name in _DIVISIONS and _is_constant(arguments[-1], frozenset()):
+        outcome = of_part(arguments[-1])
+        divisor = None if outcome is None else outcome.value
+        is_number = isinstance(divisor, int | float) and not isinstance(divisor, bool)
+        return _DIVIDED_BY_ZERO if is_number and not divisor else None
+    if name == "format" and (text := _text(node.call.target)) is not None:
+        return _format_problem(text, arguments[0])
+    template = next((text for names, text in _PROBES if names.fullmatch(name or "")), None)
+    argument = _text(arguments[0]) if len(arguments) == 1 else None
+    if template is None or argument is None:
+        return None
+    outcome = of_text(template.format(json.dumps(argument, ensure_ascii=False)))
+    return None if outcome is None else outcome.problem
+
+
+def _format_problem(text: str, values: Message) -> str | None:
+    if "%" in _CLAUSE.sub("", text):
+        return "unrecognized formatting clause"
+    needed = sum(clause != "%%" for clause in _CLAUSE.findall(text))
+    too_few = kind_of(values) == "list" and len(values.list.elements) < needed
+    return "the list is shorter than the format" if too_few else None
+
+
+def _function(node: Message) -> str | None:
+    return str(node.call.function) if kind_of(node) == "call" else None
+
+
+def _text(node: Message) -> str | None:
+    """The text that a node is, if it is the constant of one."""
+    if kind_of(node) != "const" or node.const.WhichOneof("kind") != "string_value":
+        return None
+    return str(node.const.string_value)
+
+
+def _is_named(node: Message) -> bool:
+    """True for a call that its author wrote as one, and not for an operator."""
+    name = _function(node)
+    return name is not None and name[0].isalpha() and name != "dyn"
+
+
+def _sentence(part: Message, problem: str) -> str:
+    if problem == _DIVIDED_BY_ZERO:
+        return "The expression divides by zero."
+    name = _function(part)
+    if name is None or not _is_named(part):
+        return f"A part of the expression always fails: {problem}"
+    argument = _text(part.call.args[0]) if len(part.call.args) == 1 else None
+    shown = "…" if argument is None else json.dumps(argument[:64], ensure_ascii=False)
+    return f"{name}({shown}) always fails: {_HINTS.get(name, problem)}"
