@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0094"
-down_revision = "0088"
+down_revision = "0092"
 branch_labels = None
 depends_on = None
 
