@@ -42,7 +42,7 @@ _PROBES = (
 
 
 def constant_problem(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
-    """Why an expression can never have a value, as far as its constants tell."""
+    """The reason for an expression to have no value ever, as far as its constants tell."""
     outcome = None
     if kind_of(node) in _EVALUATED and _is_constant(node, frozenset()):
         outcome = of_part(node)
@@ -80,7 +80,7 @@ def _is_constant(node: Message, bound: frozenset[str]) -> bool:
 
 
 def _probed(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
-    """Why a call fails with any data, as far as a constant argument tells."""
+    """The reason for a call to fail with any data, as far as a constant argument tells."""
     name, arguments = _function(node), list(node.call.args)
     if name in _DIVISIONS and _is_constant(arguments[-1], frozenset()):
         outcome = of_part(arguments[-1])
