@@ -75,7 +75,12 @@ def _is_constant(node: Message, bound: frozenset[str]) -> bool:
         return node.ident.name in bound
     if kind == "comprehension":
         loop = node.comprehension
-        bound |= {loop.iter_var, loop.accu_var}
+        # What it goes over is read before its variables are bound.
+        if not all(_is_constant(part, bound) for part in (loop.iter_range, loop.accu_init)):
+            return False
+        inside = bound | {loop.iter_var, loop.accu_var}
+        parts = (loop.loop_condition, loop.loop_step, loop.result)
+        return all(_is_constant(part, inside) for part in parts)
     return kind is not None and all(_is_constant(child, bound) for child in children(node))
 
 
