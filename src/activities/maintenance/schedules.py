@@ -123,6 +123,6 @@ def _matches(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> 
 
 
 def _listed_spec(spec: ScheduleSpec) -> ScheduleSpec:
-    """What Temporal's list shows of the times: the first few of each form."""
+    """The times as Temporal's list shows them: the first few of each form."""
     calendars, intervals = spec.calendars[:LISTED_PARTS], spec.intervals[:LISTED_PARTS]
     return replace(spec, calendars=calendars, intervals=intervals)

@@ -100,7 +100,7 @@ _SENTENCES = {
     "none_required": "This must be null.",
 }
 _JSON_WORDS = {"List": "Array", "Tuple": "Array", "Set": "Array", "Dictionary": "Object"}
-"""The words of JSON for those that begin a message about a size in the words of Python."""
+"""The words of JSON by the words of Python with which a message about a size begins."""
 
 
 def sentence(problem: ErrorDetails, shape: object = None) -> str:

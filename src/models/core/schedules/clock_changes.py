@@ -23,18 +23,18 @@ def clock_notes(timetable: Timetable, first: datetime, last: datetime) -> list[s
 
 
 def schedule_notes(timetable: Timetable, now: datetime) -> list[str]:
-    """What a person may not expect of a schedule, in the year to come."""
+    """Notes on the less expected times of a schedule, in the year to come."""
     return [*day_notes(timetable), *clock_notes(timetable, now, now + _YEAR)]
 
 
 def day_notes(timetable: Timetable) -> Iterator[str]:
-    """How the two fields of days go together, where both restrict the schedule."""
+    """A note on the two fields of days, if both restrict the schedule."""
     if timetable.cron is not None and timetable.cron.either_day:
         yield EITHER_DAY
 
 
 def fire_note(timetable: Timetable, due: datetime) -> str | None:
-    """Why a due time is another one than the expression names; None for most."""
+    """The reason for a due time that the expression does not name; None for most."""
     return next(iter(clock_notes(timetable, due - _MINUTE, due)), None)
 
 

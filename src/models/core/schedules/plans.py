@@ -8,7 +8,7 @@ years and is made anew each year, when the sweep updates the schedules that it a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -60,7 +60,7 @@ class Plan:
 
 
 def plan_of(timetable: Timetable, now: datetime) -> Plan:
-    """What Temporal needs to be told of a timetable, beside its interval and its bounds."""
+    """The calendars and moments of a timetable, beside its interval and its bounds."""
     if timetable.cron is None:
         return Plan(timetable.zone)
     return _cron_plan(timetable.cron, timetable.zone, max(now, timetable.start or now).year)
@@ -71,7 +71,7 @@ def _cron_plan(cron: Cron, zone_name: str, year: int) -> Plan:
     zone, changes = ZoneInfo(zone_name), _changes(zone_name, year)
     new_year = datetime(year, 1, 1, tzinfo=UTC)
     calendar = _in_utc(
-        cron, {offset_at(at, zone) for at in (new_year, *(one.at for one in changes))}
+        cron, {offset_at(at, zone) for at in (new_year, *(change.at for change in changes))}
     )
     if calendar is not None:
         return Plan("UTC", (calendar,))
@@ -80,19 +80,13 @@ def _cron_plan(cron: Cron, zone_name: str, year: int) -> Plan:
     if cron.either_day:
         calendars = [replace(calendar, weekdays=ALL_WEEKDAYS), replace(calendar, days=ALL_DAYS)]
     for day, hours in _repeated_hours(changes).items():
-        calendars = [
-            part
-            for one in calendars
-            for part in (_without(one, day, hours) if one.names_day(day) else [one])
-        ]
+        named = [calendar for calendar in calendars if calendar.names_day(day)]
+        calendars = _all_without(calendars, named, day, hours)
     for day in _days_without_midnight(changes):
         # Temporal takes such a day for the one before it.
-        calendars = [
-            part
-            for one in calendars
-            for part in ([one] if one.names_day(day) else _without(one, day, set(ALL_HOURS)))
-        ]
-    missing = {due for one in changes for due in _missing(cron, calendars, zone, one)}
+        others = [calendar for calendar in calendars if not calendar.names_day(day)]
+        calendars = _all_without(calendars, others, day, set(ALL_HOURS))
+    missing = {due for change in changes for due in _missing(cron, calendars, zone, change)}
     return Plan(zone_name, tuple(calendars), tuple(sorted(missing)))
 
 
@@ -105,14 +99,14 @@ def _changes(zone_name: str, year: int) -> tuple[ClockChange, ...]:
 
 def _in_utc(cron: Cron, offsets: Iterable[timedelta]) -> Calendar | None:
     """The calendar in UTC of an expression of every hour, if each offset makes it the same one."""
-    every = (ALL_HOURS, ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS)
-    if (cron.hours, cron.days, cron.months, cron.weekdays) != every:
+    hourly = (ALL_HOURS, ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS)
+    if (cron.hours, cron.days, cron.months, cron.weekdays) != hourly:
         return None
     minutes = {
         tuple(sorted((minute - offset // _MINUTE) % 60 for minute in cron.minutes))
         for offset in offsets
     }
-    return Calendar(minutes.pop(), *every) if len(minutes) == 1 else None
+    return Calendar(minutes.pop(), *hourly) if len(minutes) == 1 else None
 
 
 def _missing(
@@ -150,6 +144,17 @@ def _days_without_midnight(changes: Iterable[ClockChange]) -> Iterator[date]:
     for change in changes:
         if change.before <= change.after.replace(hour=0, minute=0) < change.after:
             yield change.after.date()
+
+
+def _all_without(
+    calendars: Iterable[Calendar], affected: Collection[Calendar], day: date, hours: set[int]
+) -> list[Calendar]:
+    """The calendars, of which those affected leave out some hours of a date."""
+    return [
+        part
+        for calendar in calendars
+        for part in (_without(calendar, day, hours) if calendar in affected else [calendar])
+    ]
 
 
 def _without(calendar: Calendar, day: date, hours: set[int]) -> Iterator[Calendar]:

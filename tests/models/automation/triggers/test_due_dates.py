@@ -35,7 +35,7 @@ def watch(kind: FieldKind, minutes: int = 0, zone: str = "UTC") -> DateWatch:
         # The clock skips 02:00 to 03:00 on 29 March and repeats it on 25 October.
         ("Europe/Berlin", 540, "2026-03-29", "2026-03-29T07:00Z"),
         ("Europe/Berlin", 540, "2026-03-28", "2026-03-28T08:00Z"),
-        ("Europe/Berlin", 150, "2026-03-29", "2026-03-29T01:30Z"),
+        ("Europe/Berlin", 150, "2026-03-29", "2026-03-29T01:00Z"),
         ("Europe/Berlin", 150, "2026-10-25", "2026-10-25T00:30Z"),
         ("Europe/Berlin", -1440, "2026-03-30", "2026-03-28T23:00Z"),
         # There was no midnight: the day began at one o'clock.

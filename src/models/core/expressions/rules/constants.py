@@ -42,7 +42,7 @@ _PROBES = (
 
 
 def constant_problem(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
-    """Why an expression can never have a value, as far as its constants tell."""
+    """The reason for an expression to have no value ever, as far as its constants tell."""
     outcome = None
     if kind_of(node) in _EVALUATED and _is_constant(node, frozenset()):
         outcome = of_part(node)
@@ -75,12 +75,17 @@ def _is_constant(node: Message, bound: frozenset[str]) -> bool:
         return node.ident.name in bound
     if kind == "comprehension":
         loop = node.comprehension
-        bound |= {loop.iter_var, loop.accu_var}
+        # What it goes over is read before its variables are bound.
+        if not all(_is_constant(part, bound) for part in (loop.iter_range, loop.accu_init)):
+            return False
+        inside = bound | {loop.iter_var, loop.accu_var}
+        parts = (loop.loop_condition, loop.loop_step, loop.result)
+        return all(_is_constant(part, inside) for part in parts)
     return kind is not None and all(_is_constant(child, bound) for child in children(node))
 
 
 def _probed(node: Message, of_part: OfPart, of_text: OfText) -> str | None:
-    """Why a call fails with any data, as far as a constant argument tells."""
+    """The reason for a call to fail with any data, as far as a constant argument tells."""
     name, arguments = _function(node), list(node.call.args)
     if name in _DIVISIONS and _is_constant(arguments[-1], frozenset()):
         outcome = of_part(arguments[-1])

@@ -30,7 +30,7 @@ from models.core.expressions.rules.errors import (
 from models.core.expressions.rules.json_values import ResultReader
 from models.core.expressions.rules.messages import compile_message, runtime_message
 from models.core.expressions.rules.nulls import with_nulls
-from models.core.expressions.rules.syntax import Message, Tree, read_tree
+from models.core.expressions.rules.syntax import Message, read_tree
 from models.core.expressions.rules.type_sizes import LARGEST, largest_type
 from runtime.bounded_processes import BoundedProcesses, OverLimitError, check_turn
 
@@ -127,19 +127,16 @@ class Program:
 
     def require_value(self) -> None:
         """Raises ExpressionError for a text that can have no value, as far as constants tell."""
-        problem = constant_problem(self._tree, self._of_part, self._of_text)
-        if problem is not None:
+        if problem := constant_problem(self._tree, self._of_part, self._of_text):
             raise ExpressionError(problem)
 
     def _of_part(self, part: Message) -> Outcome | None:
         if not is_small(part, _NO_DATA):
             return None
         tree = read_tree(self._compiled.serialize())
-        whole = type(tree.message)()
-        whole.CopyFrom(tree.message)
-        whole.expr.CopyFrom(part)
-        library = _library(self._surrounding)
-        return _outcome(self._surrounding, library.deserialize(Tree(tree.url, whole).serialized()))
+        tree.message.expr.CopyFrom(part)
+        alone = _library(self._surrounding).deserialize(tree.serialized())
+        return _outcome(self._surrounding, alone)
 
     def _of_text(self, text: str) -> Outcome | None:
         return _outcome(self._surrounding, _library(self._surrounding).compile(text))
@@ -184,7 +181,7 @@ class Program:
 
     def run_unbounded(self, data: Mapping[str, Any]) -> JsonValue:
         """The same, always here: what bounds it is the process."""
-        return self._evaluated(data, _itself, ResultReader(_opened))
+        return self._evaluated(data, lambda value: value, ResultReader(_opened))
 
     def _evaluated(
         self, data: Mapping[str, Any], opened: Callable[[Any], Any], reader: ResultReader
@@ -218,10 +215,6 @@ _ERRORS = {
     error.__name__: error
     for error in (ExpressionError, ExpressionLimitError, MissingKeyError, OptionalResultError)
 }
-
-
-def _itself(value: cel.Value) -> cel.Value:
-    return value
 
 
 def _opened(value: cel.Value) -> object:
@@ -269,15 +262,13 @@ def _value(compiled: cel.Expression, data: Mapping[str, Any]) -> tuple[Any, Expr
 
 
 def _outcome(surrounding: Environment, compiled: cel.Expression) -> Outcome | None:
-    """What a part gives without data, null read as in filters; None for an optional."""
+    """The outcome of a part without data; None for an optional."""
     value, problem = _value(compiled, {})
     if problem is not None and (lenient := _compiled_with_nulls(surrounding, compiled)):
         value, problem = _value(lenient, {})
-    if problem is not None:
-        return (
-            None if isinstance(problem, OptionalResultError) else Outcome(problem=problem.message)
-        )
-    return Outcome(_opened(value))
+    if problem is None:
+        return Outcome(_opened(value))
+    return None if isinstance(problem, OptionalResultError) else Outcome(problem=problem.message)
 
 
 def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> cel.Expression:

@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from models.core.base import Id
+from models.core.expressions.rules.errors import ExpressionError
 from models.core.problems import an
 from models.core.values import InvalidValueError
 from models.data.fields.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
@@ -168,10 +169,7 @@ def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
 def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
     """The kind asked for, or the only one the formula can give; `json` when the data decides."""
     expression, wanted = spec.settings["expression"], spec.settings.get("resultKind")
-    try:
-        compile_formula(expression, fields).require_value()
-    except InvalidValueError as problem:
-        raise _ProblemError("expression", str(problem)) from problem
+    _require_value(expression, fields)
     if wanted is not None:
         _fits(expression, fields, ResultKind(wanted), must=True)
         return ResultKind(wanted)
@@ -179,6 +177,15 @@ def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
     fitting = [result for result in likely if _fits(expression, fields, result)]
     anything = len(fitting) == len(likely)
     return fitting[0] if fitting and not anything else ResultKind.JSON
+
+
+def _require_value(expression: str, fields: FieldSpecs) -> None:
+    try:
+        compile_formula(expression, fields).require_value()
+    except InvalidValueError as problem:
+        raise _ProblemError("expression", str(problem)) from problem
+    except ExpressionError as problem:
+        raise _ProblemError("expression", f"is not a formula: {problem.message}") from problem
 
 
 def _fits(expression: str, fields: FieldSpecs, result: ResultKind, *, must: bool = False) -> bool:

@@ -120,11 +120,8 @@ class CompiledFormula:
         return frozenset(each.key for each in self.inputs)
 
     def require_value(self) -> None:
-        """Raises `InvalidValueError` for a formula that has no value for any record."""
-        try:
-            _program(self.text, self.inputs, frozenset()).require_value()
-        except ExpressionError as problem:
-            raise InvalidValueError(_sentence(problem.message)) from None
+        """Raises ExpressionError for a formula that has no value for any record."""
+        _program(self.text, self.inputs, frozenset()).require_value()
 
     def evaluate(self, values: Mapping[str, Any]) -> FieldValue:
         """The value for a record's values by field key, in its stored form.
@@ -246,10 +243,6 @@ def _text(value: object) -> str:
     return text(value, longest=MAX_LONG_TEXT)
 
 
-def _double(value: object) -> float:
-    return float(number(value))
-
-
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidValueError("must be true or false")
@@ -263,14 +256,12 @@ def _midnight(value: object) -> datetime:
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidValueError("must be a list")
-    return [
-        float(each) if isinstance(each, int) and not isinstance(each, bool) else each
-        for each in value
-    ]
+    is_whole = (isinstance(each, int) and not isinstance(each, bool) for each in value)
+    return [float(each) if whole else each for each, whole in zip(value, is_whole, strict=True)]
 
 
 _READERS: dict[ValueForm, Callable[[object], object]] = {
-    ValueForm.NUMBER: _double,
+    ValueForm.NUMBER: lambda value: float(number(value)),
     ValueForm.BOOLEAN: _boolean,
     ValueForm.DAY: _midnight,
     ValueForm.MOMENT: moment,

@@ -286,6 +286,7 @@ def test_a_constant_that_always_fails_is_refused(text: str, said: str) -> None:
         "0 / 5",
         "dyn(null) == null",
         "trigger.list.map(x, x / 2)",
+        "trigger.list.exists(trigger, trigger.zz == 1)",
         "trigger.text.matches(trigger.pattern)",
         'trigger.text.matches("^[a-z]+é$")',
         'timestamp(trigger.text).getHours("+01:00")',
