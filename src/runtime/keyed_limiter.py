@@ -13,7 +13,7 @@ class KeyedLimiter:
         """`patience` is how many seconds one waits at most; at most `waiting` of a key do."""
         self._limit = limit
         self._patience = patience
-        self._most = None if waiting is None else limit + waiting
+        self._places = None if waiting is None else limit + waiting
         self._lines: dict[Hashable, _Line] = {}
 
     async def room(self, key: Hashable) -> None:
@@ -26,9 +26,9 @@ class KeyedLimiter:
         """Hold a slot of `key`. Raises TimeoutError."""
         if (line := self._lines.get(key)) is None:
             line = self._lines[key] = _Line(asyncio.Semaphore(self._limit))
-        elif line.users == self._most:
+        elif line.users == self._places:
             raise TimeoutError
-        line.enter(self._most)
+        line.enter(self._places)
         try:
             async with asyncio.timeout(self._patience if line.slots.locked() else None):
                 await line.slots.acquire()
@@ -48,9 +48,9 @@ class _Line:
     users: int = 0
     room: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def enter(self, most: int | None) -> None:
+    def enter(self, places: int | None) -> None:
         self.users += 1
-        if self.users == most:
+        if self.users == places:
             self.room.clear()
         else:
             self.room.set()

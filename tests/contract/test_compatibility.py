@@ -34,6 +34,35 @@ def _kind(value: str, **properties: Any) -> dict[str, Any]:
 TEXT: dict[str, Any] = {"type": "string"}
 
 
+def _post() -> dict[str, Any]:
+    return {
+        "parameters": [
+            {"name": "sort", "in": "query", "required": False, "schema": {"type": "string"}}
+        ],
+        "requestBody": {
+            "required": False,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Sent"}}},
+        },
+        "responses": {
+            "200": {
+                "headers": {"Link": {}},
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/Answered"}}
+                },
+            },
+            "404": {"content": {"application/json": {"schema": _kind("not_found")}}},
+        },
+    }
+
+
+def _call(payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "parameters": [{"$ref": "#/components/parameters/Id"}],
+        "requestBody": {"content": {"application/json": {"schema": payload}}},
+        "responses": {},
+    }
+
+
 def small() -> dict[str, Any]:
     """A document with a part of every kind."""
     sent = _object(
@@ -52,32 +81,9 @@ def small() -> dict[str, Any]:
         shape={"oneOf": [_kind("circle", radius=TEXT), _kind("square", side=TEXT)]},
     )
     tree = _object(children={"type": "array", "items": {"$ref": "#/components/schemas/Tree"}})
-    operation = {
-        "parameters": [
-            {"name": "sort", "in": "query", "required": False, "schema": {"type": "string"}}
-        ],
-        "requestBody": {
-            "required": False,
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Sent"}}},
-        },
-        "responses": {
-            "200": {
-                "headers": {"Link": {}},
-                "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/Answered"}}
-                },
-            },
-            "404": {"content": {"application/json": {"schema": _kind("not_found")}}},
-        },
-    }
-    call = {
-        "parameters": [{"$ref": "#/components/parameters/Id"}],
-        "requestBody": {"content": {"application/json": {"schema": answered}}},
-        "responses": {},
-    }
     return {
-        "paths": {"/things": {"post": operation}},
-        "webhooks": {"thing.made": {"post": call}},
+        "paths": {"/things": {"post": _post()}},
+        "webhooks": {"thing.made": {"post": _call(answered)}},
         "components": {"schemas": {"Sent": sent, "Answered": answered, "Tree": tree}},
     }
 

@@ -1,4 +1,4 @@
-"""Nothing has a tail: files of about 300 lines, functions of about 40 (design section 7)."""
+"""Nothing has a tail: files of at most 400 lines, functions of about 40 (design section 7)."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.house.source import ROOT, files, tree
 
-LONGEST_FILE = 300
+LONGEST_FILE = 400
 LONGEST_FUNCTION = 45
 
 EXEMPT = {

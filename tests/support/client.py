@@ -14,6 +14,7 @@ _PLAIN_HEADERS = frozenset(
     {
         *("content-length", "content-type", "cache-control", "x-content-type-options"),
         *("referrer-policy", "content-security-policy", "cross-origin-resource-policy"),
+        *("cross-origin-opener-policy", "vary", "x-accel-buffering"),
     }
 )
 """What says nothing of the operation."""

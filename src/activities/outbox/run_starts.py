@@ -58,7 +58,7 @@ class RunStarts:
         self._recent: dict[Id, _Start] = {}
         """The last start of each workspace that started runs of late."""
         self._other_work: dict[Id, float] = {}
-        """When each workspace last started other work, which has more steps than a run."""
+        """The last start of other work of each workspace, which has more steps than a run."""
         self._waits_for_begin = self._waits_for_end = False
         self._enough = 1
         self._begun, self._ended = 0, False

@@ -20,14 +20,14 @@ def error_components(groups: Iterable[Sequence[Refusal]]) -> dict[str, Any]:
     """
     groups = list(groups)
     by_code = {refusal.code: refusal for group in groups for refusal in group}
-    every = [by_code[code] for code in sorted(by_code)]
+    refusals = [by_code[code] for code in sorted(by_code)]
     schemas: dict[str, Any] = {}
-    for refusal in every:
+    for refusal in refusals:
         schemas |= _one(refusal)
     for group in groups:
         if len(group) > 1:
             schemas[union_name(group)] = _union(union_name(group), group)
-    return {**schemas, "Error": _union("Error", every)}
+    return {**schemas, "Error": _union("Error", refusals)}
 
 
 def union_name(refusals: Sequence[Refusal]) -> str:

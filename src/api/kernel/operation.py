@@ -1,7 +1,7 @@
 """An operation as the pipeline runs it, read once from the signature of its endpoint."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
@@ -126,9 +126,7 @@ def describe_operation(
         elif _is_body(parameter.annotation):
             body = _body(name, parameter)
         elif name not in preconditions:
-            if to_camel(name) in parameters:
-                raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
-            query[wire_name(name)] = _query(name, parameter)
+            query[_query_name(endpoint, name, parameters)] = _query(name, parameter)
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -149,6 +147,12 @@ def describe_operation(
         refuse=refuse,
         deprecated=deprecated,
     )
+
+
+def _query_name(endpoint: Endpoint, name: str, parameters: Collection[str]) -> str:
+    if to_camel(name) in parameters:
+        raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
+    return wire_name(name)
 
 
 def wire_name(name: str) -> str:

@@ -219,7 +219,7 @@ _READ_HEADERS = {
     "X-Share-Session": "The session that an earlier call gave.",
     "Last-Event-ID": "The `seq` of the last event that was received, in place of `since`.",
 }
-"""What headers mean that operations read themselves."""
+"""The meaning of headers that operations read themselves."""
 
 _IDEMPOTENCY_KEY = _header(
     HEADER,

@@ -285,19 +285,19 @@ class _Pipeline:
         return await once(request, value, run, joins=operation.access.joins)
 
     def _deprecated(self, body: object) -> Sequence[Deprecated]:
-        """What is deprecated of all that the request uses."""
+        """The deprecated parts of all that the request uses."""
         operation, query = self.operation, self.request.scope["query_string"]
-        used = [operation.deprecated] if operation.deprecated is not None else []
+        deprecations = [operation.deprecated] if operation.deprecated is not None else []
         if any(parameter.deprecated for parameter in operation.query.values()):
             names = dict(parse_qsl(query.decode()))
-            used += [
+            deprecations += [
                 mark
                 for name in names.keys() & operation.query.keys()
                 for mark in operation.query[name].deprecated
             ]
         if operation.body is not None and may_use_deprecated(operation.body.shape):
-            used += deprecated_in_body(body)
-        return [*used, *deprecated_in_answer(operation.endpoint)]
+            deprecations += deprecated_in_body(body)
+        return [*deprecations, *deprecated_in_answer(operation.endpoint)]
 
     def _encoded(self, result: object) -> Response | Deferred:
         if isinstance(result, Deferred | Response):

@@ -70,7 +70,7 @@ class ApiRequest(Request):
         self.next_cursor: str | None = None
         """The cursor of the page behind an array, which has no place for one."""
         self.deprecated: Sequence[Deprecated] = ()
-        """What is deprecated of all that it uses."""
+        """The deprecated parts of all that it uses."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.session_expires_at: datetime | None = None

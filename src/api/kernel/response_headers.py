@@ -77,13 +77,13 @@ def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
     return _references(names)
 
 
-def deprecation_headers(used: Iterable[Deprecated]) -> Mapping[str, str]:
-    """The headers of an answer to who used these: the first days of all (RFC 9745, RFC 8594)."""
-    used = list(used)
-    if not used:
+def deprecation_headers(deprecations: Iterable[Deprecated]) -> Mapping[str, str]:
+    """The headers of an answer to a use of these: the first days of all (RFC 9745, RFC 8594)."""
+    deprecations = list(deprecations)
+    if not deprecations:
         return {}
-    since = _midnight(min(one.since for one in used))
-    sunset = _midnight(min(one.sunset for one in used))
+    since = _midnight(min(one.since for one in deprecations))
+    sunset = _midnight(min(one.sunset for one in deprecations))
     return {
         DEPRECATION: f"@{int(since.timestamp())}",
         SUNSET: format_datetime(sunset, usegmt=True),

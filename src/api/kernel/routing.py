@@ -153,7 +153,7 @@ class Router:
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
         that of batches; `media_type` is that of an endpoint which answers a Response, and
-        `statuses` are its successes beside `status_code`, `headers` those that it reads itself.
+        `statuses` are its successes beside `status_code`, `headers` the ones it reads itself.
         What is no part of the API, such as a page, is not `documented`.
         """
         operation = describe_operation(

@@ -25,7 +25,7 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
     answered = {name: schema for name, schema in schemas.items() if name not in as_sent}
     outputs = reached(answered, _named(operations, "responses"))
     own = _with_nulls({name: schemas[name] for name in outputs & inputs})
-    sent = {name: schemas[name] for name in inputs - outputs}
+    input_schemas = {name: schemas[name] for name in inputs - outputs}
 
     def renamed(name: str) -> str:
         return f"{name}Answer" if name in own else name
@@ -34,7 +34,7 @@ def describe_answers(document: dict[str, Any], as_sent: Collection[str] = ()) ->
         schemas[name] = _renamed(schemas[name], renamed)
     for name in own:
         schemas[renamed(name)] = _answer(schemas[name], renamed)
-    for schema in sent.values():
+    for schema in input_schemas.values():
         _take_answers(schema, own)
     for operation in operations:
         operation["responses"] = _renamed(operation["responses"], renamed)

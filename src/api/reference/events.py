@@ -90,7 +90,7 @@ def _called() -> dict[str, Schema]:
     partial = {**own, "required": ["type", "timestamp"]}
     test: Schema = {**own["properties"], "type": _const(TEST), "data": ref("EmptyEventData")}
     free = {**own["properties"]["data"], "additionalProperties": True}
-    shown = {**own["properties"], "workspaceId": ID, "seq": _SEQ, "actor": ref("EventActor")}
+    properties = {**own["properties"], "workspaceId": ID, "seq": _SEQ, "actor": ref("EventActor")}
     return {
         **{
             f"{_name(kind)}Call": _event(f"{_name(kind)}Call", kind, always, envelope)
@@ -101,7 +101,7 @@ def _called() -> dict[str, Schema]:
             **partial,
             "title": "WebhookPayload",
             "description": "The body of a call, as the webhook of its `type` describes it.",
-            "properties": {**shown, "data": free},
+            "properties": {**properties, "data": free},
         },
         "SentEventCall": {
             **own,

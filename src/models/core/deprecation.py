@@ -1,4 +1,4 @@
-"""Marks of what is deprecated; the API tells those who use it (docs/compatibility.md).
+"""Marks of deprecated parts; the API tells their users (docs/compatibility.md).
 
 An operation is declared with `deprecated=Deprecated(...)`. A parameter of the query, or a field of
 a body or an answer, has one among the marks of its type: `Annotated[str, Deprecated(...)]`.
@@ -29,7 +29,7 @@ class Deprecated:
         return {**handler(schema), **self.document()}
 
     def document(self) -> dict[str, Any]:
-        """What the document says of it."""
+        """The keys of its description in the document."""
         return {"deprecated": True, "x-sunset": self.sunset.isoformat()}
 
 

@@ -30,6 +30,7 @@ async def test_a_new_automation_is_an_open_draft(client: Client, space: Space) -
         "id", "workspaceId", "itemId", "key", "label", "enabled", "versionId", "version",
         "draftVersionId", "hasUnpublishedChanges", "trigger", "triggerConfig", "graph",
         "webhookPath", "webhookSecret", "createdAt", "updatedAt", "referenceIssues",
+        "scheduleNotes",
     }  # fmt: skip
     assert (made["key"], made["label"], made["enabled"]) == ("nightly_sync", "Nightly sync", False)
     assert (made["version"], made["versionId"]) == (1, made["draftVersionId"])

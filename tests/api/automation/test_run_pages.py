@@ -414,7 +414,7 @@ async def test_a_run_that_waits_says_since_when_it_lacks_a_worker(
     run_id = UUID(path.rpartition("/")[2])
     async with space.database.transaction() as work:
         for table in (node_run, run_wait):
-            values = {
+            values: dict[str, Any] = {
                 name: work.now - timedelta(seconds=seconds)
                 for name, seconds in ago.items()
                 if name in table.c and (table is run_wait or name == "due_at")

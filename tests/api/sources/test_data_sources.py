@@ -37,7 +37,7 @@ async def test_a_data_source_makes_a_database_for_its_rows(client: Client, space
     assert made.keys() == {
         "id", "workspaceId", "itemId", "key", "label", "kind", "config", "fields",
         "targetDatabaseId", "keyFields", "writeMode", "removedRows", "removalGuardPercent",
-        "enabled", "createdAt", "updatedAt",
+        "enabled", "createdAt", "updatedAt", "scheduleNotes",
     }  # fmt: skip
     assert (made["writeMode"], made["removedRows"], made["removalGuardPercent"]) == (
         "upsert",

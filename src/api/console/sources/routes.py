@@ -126,7 +126,8 @@ async def get_source(request: ApiRequest) -> Response:
     """Look at a data source and its runs, and follow them."""
     work, workspace_id, source_id = request.work, request.actor.workspace_id, _id(request)
     source = await get_data_source(work, workspace_id, source_id)
-    runs = await list_runs(work, workspace_id, source_id, _SHOWN_RUNS)
+    latest = request.page("runs on the page of a data source", _SHOWN_RUNS, None)
+    runs = (await list_runs(work, workspace_id, source_id, latest)).items
     shell = await shell_of(request)
     path = f"/v1/workspaces/{workspace_id}/data-sources/{source_id}"
     return page(

@@ -11,6 +11,7 @@ from models.automation.automations.shapes import AutomationDetail
 from models.automation.webhooks import commands
 from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
 from models.automation.webhooks.shapes import WebhookReceiptBody
+from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 
 router = Router(tags=["webhooks"])
 
@@ -18,7 +19,10 @@ HOOK = "/v1/hooks/{webhookToken}"
 
 _CALLED: dict[str, Any] = {
     "access": Access(credential="none", writes=True, raw=True),
-    "errors": [UnverifiedError, WrongMethodError, TooOftenError],
+    "errors": [
+        *(UnverifiedError, WrongMethodError, TooOftenError),
+        *(BindingError, ExpressionLimitError),
+    ],
     "status_code": 202,
     "statuses": [200],
 }

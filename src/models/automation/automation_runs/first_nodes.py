@@ -36,9 +36,9 @@ class StartingRun(RunRow, Protocol):
 
 
 async def unbegun_nodes(
-    work: UnitOfWork, run: StartingRun, begun: Collection[Id] = ()
+    work: UnitOfWork, run: StartingRun, begun_ids: Collection[Id] = ()
 ) -> list[NodeRunShape]:
-    """The node runs at the start of a run that have not `begun`.
+    """The node runs at the start of a run that have not begun, without these `begun_ids`.
 
     They keep their ids when they begin, and when the run is closed before: then they are cancelled,
     as all nodes are that it leaves open. None is left once the run is past its start, or has failed
@@ -47,7 +47,7 @@ async def unbegun_nodes(
     if run.status == RunStatus.SUCCEEDED:
         return []
     first = {derived_id(run.id, one.node_id, one.scope_key): one for one in await _first(work, run)}
-    if not first.keys() >= set(begun) or (begun and run.status == RunStatus.FAILED):
+    if not first.keys() >= set(begun_ids) or (begun_ids and run.status == RunStatus.FAILED):
         return []
     status = NodeStatus.QUEUED if run.status in OPEN_RUN else NodeStatus.CANCELLED
     return [
@@ -67,7 +67,7 @@ async def unbegun_nodes(
             metadata={},
         )
         for node_run_id, node in first.items()
-        if node_run_id not in begun
+        if node_run_id not in begun_ids
     ]
 
 

@@ -225,25 +225,25 @@ async def list_node_runs(  # the filters of a list
         statement = statement.where(column == value)
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    found = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
-    rows = carried(found)
+    fetched = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
+    rows = carried(fetched)
     nodes = [((row.began, row.node_id, row.scope_key), node_shape(row)) for row in rows]
-    if len(found) == len(rows) <= page.limit:
+    if len(fetched) == len(rows) <= page.limit:
         unbegun = [
             ((NEVER, node.node_id, node.scope_key), node)
             for node in await listed_unbegun_nodes(work, run)
             if all(getattr(node, column.key) == value for column, value in filters.items())
         ]
         nodes += [one for one in unbegun if page.after is None or one[0] > page.after]
-    node_page = page.of(nodes, itemgetter(0), cut=len(found) > len(rows))
-    shown = [node for _, node in node_page.items]
-    attempts = await _attempts(work, actor, run.id, shown)
+    node_page = page.of(nodes, itemgetter(0), cut=len(fetched) > len(rows))
+    node_runs = [node for _, node in node_page.items]
+    attempts = await _attempts(work, actor, run.id, node_runs)
     return NodeRunList(
         node_runs=[
             NodeRunWithAttempts(
                 **dict(node), attempts=attempts.get((node.node_id, node.scope_key), [])
             )
-            for node in shown
+            for node in node_runs
         ],
         cursor=node_page.cursor,
     )

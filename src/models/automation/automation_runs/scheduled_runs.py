@@ -100,8 +100,7 @@ def _request(
     timezone = version.trigger_config["timezone"]
     schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
     trigger = read_trigger(version.trigger_config)
-    timed = isinstance(trigger, ScheduleTrigger)
-    note = fire_note(trigger.timetable, due) if timed else None
+    note = fire_note(trigger.timetable, due) if isinstance(trigger, ScheduleTrigger) else None
     return RunRequest(
         source,
         {"scheduledAt": wire_timestamp(due), "timezone": timezone},

@@ -115,7 +115,7 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
 
 
 async def due_waits(
-    work: UnitOfWork, workspace_id: Id, nodes: Sequence[WaitingNode], lost: datetime
+    work: UnitOfWork, workspace_id: Id, nodes: Sequence[WaitingNode], since: datetime
 ) -> list[datetime]:
     """The moments at which nodes that wait were resolved, or people were to be reminded."""
     places = [
@@ -131,7 +131,7 @@ async def due_waits(
     due = [row.resolved_at for row in rows if row.resolved_at is not None]
     for row in rows:
         if row.resolved_at is None and (seconds := row.terms.get("reminderSeconds")):
-            told = max(0, (lost - row.created_at) // timedelta(seconds=seconds))
+            told = max(0, (since - row.created_at) // timedelta(seconds=seconds))
             reminder = row.created_at + (told + 1) * timedelta(seconds=seconds)
             due += [reminder] if told < MAX_REMINDERS and reminder <= work.now else []
     return due

@@ -43,12 +43,12 @@ def has_room(
         )
         .correlate_except(delivery_line)
     )
-    bound = case((failing, most_failing), else_=most)
+    limit = case((failing, most_failing), else_=most)
     open_ids = (
         select(delivery.c.id)
         .where(delivery.c.target_id == target_id, delivery.c.status.in_(OPEN_DELIVERY))
-        .limit(bound)
+        .limit(limit)
         .correlate_except(delivery)
         .subquery()
     )
-    return select(func.count()).select_from(open_ids).scalar_subquery() < bound
+    return select(func.count()).select_from(open_ids).scalar_subquery() < limit

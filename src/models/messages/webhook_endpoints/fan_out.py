@@ -151,7 +151,7 @@ def _wants(endpoint: WebhookEndpoint, event: EventRow) -> bool:
 
 
 def _deliveries(event: EventRow, endpoints: Sequence[WebhookEndpoint]) -> list[NewDelivery]:
-    """The deliveries of an event to those of the endpoints that want it."""
+    """The deliveries of an event to the endpoints among these that want it."""
     wanting = [endpoint for endpoint in endpoints if _wants(endpoint, event)]
     if not wanting:
         return []

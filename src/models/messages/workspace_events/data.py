@@ -89,7 +89,7 @@ SHAPES: Mapping[str, JsonObject] = {
     "SeedCompletedEventData": keys(f"seedId source {' '.join(_COUNTS)}", **_SEED, **_COUNTS),
     "SeedFailedEventData": keys("seedId source errorCode", **_SEED, errorCode=TEXT),
 }
-"""The components; those of several types tell the same of each."""
+"""The components; several types may share one."""
 
 _PAUSES = {"workspace": "Workspace", "automation": "Automation", "connection": "Connection"}
 _BY_NOUN = {

@@ -23,7 +23,7 @@ MAX_KEYS = 500
 async def page_of_keys(
     work: UnitOfWork, actor: Actor, page: PageRequest, *, live: bool | None = None
 ) -> Page[ApiKeyBody]:
-    """All keys, newest first and without any secret; or those that work, or no longer work."""
+    """All keys, newest first and without any secret; or the ones that work, or no longer do."""
     columns = api_key.c
     works = and_(
         columns.revoked_at.is_(None),

@@ -182,8 +182,9 @@ def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
 def _require_value(expression: str, fields: FieldSpecs) -> None:
     try:
         compile_formula(expression, fields).require_value()
-    except InvalidValueError as problem:
-        raise _ProblemError("expression", str(problem)) from problem
+    except InvalidValueError:
+        # Its types may fit for some records all the same; `_fits` decides.
+        return
     except ExpressionError as problem:
         raise _ProblemError("expression", f"is not a formula: {problem.message}") from problem
 
