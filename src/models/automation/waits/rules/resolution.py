@@ -27,6 +27,7 @@ _TERMS = {
         "form",
         "allowSelf",
         "allowEditors",
+        "reminderSeconds",
     ),
     NodeKind.WAIT_EVENT: ("filter", "resumeUrl"),
 }
