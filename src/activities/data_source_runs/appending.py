@@ -10,7 +10,7 @@ from models.core.base import JsonObject
 from models.data.records.commands.copying import copy_records
 from models.data.records.rules.write.options import may_grow
 from models.sources.data_source_runs.commands import appending
-from models.sources.data_source_runs.commands.staging import ReadBatch
+from models.sources.data_source_runs.commands.staging import ReadBatch, keep_rejections
 from models.sources.data_source_runs.commands.targets import Grown
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import Stage
@@ -57,6 +57,7 @@ async def append_rows(
         async def append(batch: ReadBatch) -> None:
             nonlocal total
             await copy_records(work, batch.lines)
+            await keep_rejections(work, run, batch.rejections, len(total.rejections))
             total = total.with_counts_of(batch)
             counts["rows"] = total.read
 

@@ -1,17 +1,30 @@
 """The fields that the columns of a table fill, and what a run remembers of the table."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from models.core.base import JsonObject
-from models.sources.data_source_runs.rows import SourceRunRow
+from models.data.fields.rules.fields import FieldSpecs
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.options import MAX_SHEETS
 
 
-def mapping_of(run: SourceRunRow, described: JsonObject) -> list[FieldMapping]:
-    """The mapping of a run: its own, else every column fills the field it suggests."""
-    columns = run.plan["fields"] or _suggested(run, described)
+def mapping_of(
+    fields: Sequence[JsonObject], described: JsonObject, left_out: Collection[str] = ()
+) -> list[FieldMapping]:
+    """The mapping that was given, else every column fills the field it suggests."""
+    columns = fields or _suggested(described, left_out)
     return [FieldMapping.model_validate(entry) for entry in columns]
+
+
+def kinds_of(fields: Sequence[JsonObject], known: FieldSpecs | None) -> Mapping[str, FieldKind]:
+    """The kinds of the fields that columns are mapped to; a field that is there has its own."""
+    return {
+        one["sourcePath"]: known[one["fieldKey"]].kind
+        if known and one["fieldKey"] in known
+        else FieldKind(one["kind"])
+        for one in fields
+    }
 
 
 def head_of(described: JsonObject, mapping: Sequence[FieldMapping]) -> JsonObject:
@@ -19,11 +32,12 @@ def head_of(described: JsonObject, mapping: Sequence[FieldMapping]) -> JsonObjec
     return {
         "sheetName": described["sheetName"],
         "sheets": described["sheets"][:MAX_SHEETS],
-        "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in mapping],
+        "mapping": [entry.to_json() for entry in mapping],
+        "conventions": described["conventions"],
     }
 
 
-def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
+def _suggested(described: JsonObject, left_out: Collection[str]) -> list[JsonObject]:
     return [
         {
             "sourcePath": column["source_path"],
@@ -32,5 +46,5 @@ def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
             "kind": column["kind"],
         }
         for column in described["columns"]
-        if column["suggested_key"] not in run.plan.get("leftOut", ())
+        if column["suggested_key"] not in left_out
     ]

@@ -12,7 +12,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.appending import append_rows, refuse_empty
-from activities.data_source_runs.columns import head_of, mapping_of
+from activities.data_source_runs.columns import head_of, kinds_of, mapping_of
 from activities.data_source_runs.inputs import (
     bytes_in,
     content_with,
@@ -30,16 +30,18 @@ from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted, noted_fetch
 from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
-from activities.sources.reading_process import Fill
+from activities.sources.reading_process import PROFILED, Fill
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.appending import appends
 from models.sources.data_source_runs.commands.staging import ReadBatch
-from models.sources.data_source_runs.commands.targets import filled_fields
+from models.sources.data_source_runs.commands.targets import filled_fields, known_fields
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
+from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.lines import StagedLines
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
 from runtime.fault_injection import FaultPoint, inject_fault
@@ -145,15 +147,16 @@ class DataSourceRunActivities:
 
     async def _read(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
-        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        described = await table.describe(0, 0 if run.plan["fields"] else None)
-        mapping = mapping_of(run, described)
+        described = await self._described(run, table)
+        mapping = mapping_of(run.plan["fields"], described, run.plan.get("leftOut", ()))
         async with self._database.transaction() as work:
             fields = await filled_fields(work, run, mapping)
         request = Fill(
             sources=[entry.source_path for entry in mapping],
             fields=fields,
             lines=StagedLines(run.id, run.plan["keyFields"]),
+            conventions=Conventions.of(described["conventions"]),
+            rejections=MAX_REJECTIONS,
         )
         head = head_of(described, mapping)
         if not appends(run):
@@ -163,6 +166,22 @@ class DataSourceRunActivities:
         stats = await append_rows(self._database, run, table, request, counts, report, head)
         counts.update(_applied(stats))
         return True
+
+    async def _described(self, run: SourceRunRow, table: Reading) -> JsonObject:
+        """The columns of a table, and how their cells are read."""
+        async with self._database.transaction() as work:
+            known = await known_fields(work, run) or {}
+            before = await conditions.last_conventions(work, run)
+        mapped = run.plan["fields"]
+        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
+        return await table.describe(
+            0,
+            PROFILED if mapped else None,
+            sources=kinds_of(mapped, known),
+            targets={key: spec.kind for key, spec in known.items()},
+            only_mapped=bool(mapped),
+            before=before,
+        )
 
     async def _stage(
         self,
@@ -184,7 +203,9 @@ class DataSourceRunActivities:
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
         counts["rows"] = progress.get("read", 0)
-        new_options = await table.fill(replace(request, skip=counts["rows"]), stage)
+        kept = progress.get("rejected", 0)
+        behind = replace(request, skip=counts["rows"], rejections=MAX_REJECTIONS - kept)
+        new_options = await table.fill(behind, stage)
         if run.trigger == RunTrigger.IMPORT and "sourceId" not in run.plan:
             refuse_empty(counts["rows"])
         async with self._database.transaction() as work:
@@ -200,7 +221,8 @@ class DataSourceRunActivities:
             if await staging.is_staged(work, held):
                 return held.progress
             await staging.unstage(work, run.id)
-            await staging.record_progress(work, run.id, read=0, skipped=0, lost=0)
+            await staging.forget_rejections(work, run.id)
+            await staging.record_progress(work, run.id, read=0, skipped=0, lost=0, rejected=0)
             return {}
 
     @activity.defn(name="apply_rows")

@@ -124,7 +124,11 @@ async def fetch_pages(
 async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
     """Fetch the first page into a file. Raises SourceProblem."""
     response = await _fetch(source, Fetched(), first_page(source.config), path)
-    return Fetched(charset=response.charset)
+    return Fetched(
+        charset=response.charset,
+        format=await _format(source, response, path),
+        next={} if source.paginated else None,
+    )
 
 
 async def _after(

@@ -9,9 +9,18 @@ from pathlib import Path
 
 from charset_normalizer import from_bytes
 
-from activities.sources.readers.table import Row, Table, bounded, bounded_lines, headers_of, refuse
+from activities.sources.readers.table import (
+    Row,
+    RowNumbers,
+    Table,
+    bounded,
+    bounded_lines,
+    headers_of,
+    refuse,
+)
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
+from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
 _SAMPLE = 64 * 1024
 _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
@@ -35,20 +44,36 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     def lines() -> Iterator[list[str]]:
         return _read(path, encoding, delimiter)
 
-    skipped = max(options.header_row, 1) - 1
+    header = options.header_row
+    if header is None:
+        header = header_row(map(_cells, islice(lines(), HEADER_SEARCH)))
+    skipped = max(header, 1) - 1
     first = next(islice(lines(), skipped, None), None)
     if first is None:
         refuse("The file has no row of headers where it is looked for.")
     width = max((len(line) for line in islice(lines(), skipped, skipped + 1_000)), default=0)
-    named = [cell(value) for value in first] if options.header_row else None
-    headers = headers_of(named, max(width, len(first)))
+    headers = headers_of(_cells(first) if header else None, max(width, len(first)))
+    numbers = RowNumbers()
 
     def rows() -> Iterator[Row]:
-        for line in islice(lines(), options.header_row, None):
+        numbers.restart()
+        for number, line in enumerate(islice(lines(), header, None), start=header + 1):
             if line:
+                numbers.note(number)
                 yield _as_wide(line, len(headers))
 
-    return Table(headers, lambda: bounded(rows()))
+    return Table(
+        headers,
+        lambda: bounded(rows()),
+        header_row=header,
+        delimiter=delimiter,
+        encoding=encoding,
+        numbers=numbers,
+    )
+
+
+def _cells(line: list[str]) -> Row:
+    return [cell(value) for value in line]
 
 
 def _check_kind(sample: bytes) -> None:

@@ -29,6 +29,15 @@ _DEPTH = 4
 """Levels of objects within a row that become columns; what is deeper is one cell."""
 _MAX_VISITED = 20_000_000
 """Values that a path may come across in one page."""
+_ONE_OBJECT = (
+    "The answer is one object, not a list, and is read as one row."
+    " If it holds a list of rows, name where they are with jsonPath."
+)
+_NO_COLUMNS = "The rows are empty objects, so there are no columns to read."
+_EMPTY_OBJECT = (
+    "The answer is an empty object, not a list of rows."
+    " Check the address, or name where the rows are with jsonPath."
+)
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
 
@@ -37,14 +46,17 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> Table:
     """The table in pages of JSON, one of them in memory at a time. Raises SourceProblem."""
     if options.format is TableFormat.NDJSON:
         return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
-    first, json_path = rows_in(_whole(pages[0], options), options.json_path)
+    value = _whole(pages[0], options)
+    first, json_path = rows_in(value, options.json_path)
+    note = _ONE_OBJECT if first == [value] else None
+    del value
 
     def objects() -> Iterator[Any]:
         yield from first
         for page in pages[1:]:
             yield from rows_in(_whole(page, options), json_path)[0]
 
-    return _table(objects, json_path)
+    return _table(objects, json_path, note)
 
 
 def inspect_page(
@@ -136,13 +148,18 @@ def _first_list(value: object) -> tuple[list[Any], str]:
     return rows, "$"
 
 
-def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table:
+def _table(
+    objects: Callable[[], Iterator[Any]], json_path: str | None, note: str | None = None
+) -> Table:
     columns: dict[str, None] = {}
+    number = 0
     for number, item in enumerate(objects(), start=1):
         check_count(number)
         columns.update(dict.fromkeys(flattened(item)))
         if len(columns) > MAX_COLUMNS:
             refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
+    if number and not columns:
+        refuse(_NO_COLUMNS if note is None else _EMPTY_OBJECT)
     names = list(columns)
 
     def rows() -> Iterator[Row]:
@@ -150,7 +167,8 @@ def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table
             values = flattened(item)
             yield [values.get(name) for name in names]
 
-    return Table(headers_of(names, len(names)), lambda: bounded(rows()), json_path=json_path)
+    headers = headers_of(names, len(names))
+    return Table(headers, lambda: bounded(rows()), json_path=json_path, note=note)
 
 
 def flattened(row: object) -> Mapping[str, Cell]:

@@ -22,6 +22,7 @@ from python_calamine import (
 
 from activities.sources.readers.table import (
     Row,
+    RowNumbers,
     Table,
     bounded,
     column_letter,
@@ -31,6 +32,7 @@ from activities.sources.readers.table import (
 from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number
 from models.sources.tabular.rules.options import ReadOptions
+from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
 _EMPTY = frozenset(
@@ -61,16 +63,28 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
         refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
     window = _Window.of(sheet, options.range, names)
     head = read_head(path, sheet.name)
-    first = next(window.rows(sheet, options.header_row - 1), None) if options.header_row else None
-    if options.header_row and first is None:
+    header = options.header_row
+    if header is None:
+        header = header_row(map(_column, islice(window.rows(sheet, 0), HEADER_SEARCH)))
+    first = next(window.rows(sheet, header - 1), None) if header else None
+    if header and first is None:
         refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
     headers = headers_of(first and [*_column(first)], window.width)
+    numbers = RowNumbers()
+
+    def rows() -> Iterator[Row]:
+        numbers.restart()
+        below = enumerate(window.rows(sheet, header), start=window.top + header + 1)
+        return bounded(_shown(_cells(below, numbers), window, head))
+
     return Table(
         headers,
-        lambda: bounded(_shown(_cells(window.rows(sheet, options.header_row)), window, head)),
+        rows,
         sheet_name=sheet.name,
         sheets=names,
         uncalculated={column - window.left for column in head.uncalculated},
+        header_row=header,
+        numbers=numbers,
     )
 
 
@@ -101,7 +115,7 @@ class _Window:
     """The part of a sheet that is read; rows and columns count from 0, the last is included."""
 
     def __init__(self, top: int, left: int, bottom: int, right: int) -> None:
-        self._top, self.left, self._bottom = top, left, bottom
+        self.top, self.left, self._bottom = top, left, bottom
         self.width = right - left + 1
 
     @classmethod
@@ -132,7 +146,7 @@ class _Window:
         lead = [""] * (before - self.left)
         first = max(self.left - before, 0)
         for place, values in enumerate(sheet.iter_rows()):
-            if place < self._top + skipped:
+            if place < self.top + skipped:
                 continue
             if place > self._bottom:
                 return
@@ -140,12 +154,15 @@ class _Window:
             yield inside + [""] * (self.width - len(inside))
 
 
-def _cells(rows: Iterator[list[Any]]) -> Iterator[Row]:
+def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: RowNumbers) -> Iterator[Row]:
     """The rows that have a cell; sheets are often followed by a million of empty ones."""
-    filled = (row for row in rows if row.count("") < len(row))
+    filled = (row for row in rows if row[1].count("") < len(row[1]))
     while block := [*islice(filled, _BLOCK)]:
-        columns = map(_column, zip(*block, strict=True))
-        yield from (row for row in zip(*columns, strict=True) if row.count(None) < len(row))
+        columns = map(_column, zip(*(values for _, values in block), strict=True))
+        for (place, _), row in zip(block, zip(*columns, strict=True), strict=True):
+            if row.count(None) < len(row):
+                numbers.note(place)
+                yield row
 
 
 def _column(values: Sequence[Any]) -> Sequence[Cell]:

@@ -107,8 +107,14 @@ class ImportSource(Input):
 
 
 class PreviewImport(ImportSource):
-    """Body of preview import: the rows as an import takes them; more than 50 rows are 50."""
+    """Body of preview import: the rows as an import takes them; more than 50 rows are 50.
 
+    With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
+    against those that the columns suggest.
+    """
+
+    fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
+    target_database_id: InputId | None = None
     limit: Annotated[int, Field(ge=1)] = 20
 
 

@@ -13,7 +13,7 @@ from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
-from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.commands.staging import forget_rejections, unstage
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.queries import get_run
 from models.sources.data_source_runs.rows import SourceRunRow
@@ -199,6 +199,7 @@ async def _give_up(
 ) -> bool:
     run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
     await unstage(work, run_id)
+    await forget_rejections(work, run_id)
     if run is not None:
         await end_run(work, run, RunEnd(status, unapplied(run), problem=problem))
     return run is not None

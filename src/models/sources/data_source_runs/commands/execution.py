@@ -14,7 +14,12 @@ from models.sources.data_source_runs.commands import application, comparison, me
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
-from models.sources.data_source_runs.commands.staging import is_staged, unstage
+from models.sources.data_source_runs.commands.staging import (
+    forget_earlier_rejections,
+    is_staged,
+    reject_skipped,
+    unstage,
+)
 from models.sources.data_source_runs.commands.targets import open_target
 from models.sources.data_source_runs.rows import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
@@ -93,6 +98,7 @@ async def succeed(
 ) -> None:
     """End a run that has filled a database. Raises RunOverError for one that is closed."""
     filled = await get_database(work, actor, database_id)
+    await forget_earlier_rejections(work, run)
     result = {
         "databaseId": str(filled.id),
         "itemId": str(filled.item_id),
@@ -130,6 +136,8 @@ async def _compare_and_write(
     if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
+    if counts.get(SKIPPED, 0):
+        await reject_skipped(work, run)
     gone = await _removed(work, run, applied, matched)
     removals = 0
     if gone is not None:

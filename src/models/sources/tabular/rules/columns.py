@@ -1,10 +1,12 @@
 """The columns of a table: which kind all cells of each agree on, and which field it suggests.
 
 A kind is taken only when every cell agrees (decisions C10): digits with a leading zero and digits
-beyond the precision of a number stay text, and no day is read from a bare number.
+beyond the precision of a number stay text, and no day is read from a bare number. What the notation
+of the table leaves open is read in every way, until `conventions` of a column says which counts.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -20,7 +22,7 @@ from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
 from models.data.fields.rules.value_conversion import LOST, convert_value
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
-from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.formats import Conventions, DateOrder, DecimalSeparator, Declared
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -33,7 +35,11 @@ _TITLES = ("title", "name", "label")
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
-_CURRENCY = re.compile(r"[$€£¥]")
+_CURRENCY = re.compile(r"[$€£¥]|\b[A-Z]{3}\b")
+_READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
+"""A part of every text that means one thing by some conventions, and another by others."""
+_ORDERS: tuple[DateOrder | None, ...] = (None, "dmy", "mdy")
+_SEPARATORS: tuple[DecimalSeparator, ...] = (".", ",")
 
 _PREFERRED = (
     FieldKind.CHECKBOX,
@@ -105,19 +111,69 @@ def _of_kind(kind: FieldKind) -> FieldSpec:
 _TEXT = _of_kind(FieldKind.TEXT)
 
 
+_SLASHED = re.compile(r"([0-9]{1,2})([-/])([0-9]{1,2})\2[0-9]{4}(?:[T ].+)?")
+_MARKED = re.compile(r"[^0-9]*?[+-]?([0-9]*[.,][0-9.,]*[0-9])[^0-9]*")
+_GROUPS = re.compile(r"(?<=[0-9])[\s'\u2019](?=[0-9]{3}(?![0-9]))")
+_ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_COMMA_FORMS = re.compile(r"[0-9]*,[0-9]+|[0-9]{1,3}(?:[.][0-9]{3})+(?:,[0-9]+)?")
+_POINT_FORMS = re.compile(r"[0-9]*[.][0-9]+|[0-9]{1,3}(?:,[0-9]{3})+(?:[.][0-9]+)?")
+
+
+@dataclass(slots=True)
+class Signs:
+    """The cells of a column that have a form by one convention alone, and those by either."""
+
+    orders: Counter[str] = field(default_factory=Counter)
+    separators: Counter[str] = field(default_factory=Counter)
+
+    def note(self, text: str) -> None:
+        """Take a text into account; one that is neither a day nor a number says nothing."""
+        if found := _SLASHED.fullmatch(text):
+            first, second = int(found[1]), int(found[3])
+            if first <= 12 and second <= 12:
+                self.orders["either"] += 1
+            elif first <= 12 or second <= 12:
+                self.orders["mdy" if first <= 12 else "dmy"] += 1
+        elif found := _MARKED.fullmatch(_GROUPS.sub("", text)):
+            number = found[1]
+            if _ONE_GROUP.fullmatch(number):
+                self.separators["either"] += 1
+            else:
+                self.separators[","] += bool(_COMMA_FORMS.fullmatch(number))
+                self.separators["."] += bool(_POINT_FORMS.fullmatch(number))
+
+
+def candidates(declared: Declared | Conventions) -> list[Conventions]:
+    """The conventions by which cells may be read, the plainest first."""
+    if isinstance(declared, Conventions):
+        return [declared]
+    orders = _ORDERS if declared.date_order is None else (declared.date_order,)
+    separator = declared.decimal_separator
+    separators = _SEPARATORS if separator is None else (separator,)
+    return [Conventions(order, separator) for order in orders for separator in separators]
+
+
 @dataclass(slots=True)
 class ColumnProfile:
-    """The common traits of the cells of one column, gathered cell by cell."""
+    """The common traits of the cells of one column, gathered cell by cell.
+
+    `readings` are the kinds that every cell so far agrees on, by the conventions it is read by;
+    those of `conventions` count. `says_yes_or_no` is for a column of words that mean it.
+    """
 
     conventions: Conventions
-    kinds: frozenset[FieldKind] = frozenset(_PREFERRED)
-    """The kinds that every cell so far agrees on."""
+    readings: dict[Conventions, frozenset[FieldKind]]
     filled: int = 0
     empty: int = 0
+    texts: int = 0
     choices: set[str] = field(default_factory=set)
     """Different texts, as long as there are few enough for a column of choices."""
     samples: list[Any] = field(default_factory=list)
     long: bool = False
+    signs: Signs = field(default_factory=Signs)
+    says_yes_or_no: bool = False
+    _open: frozenset[FieldKind] = frozenset(_PREFERRED)
+    """The kinds that are left by any conventions."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -128,29 +184,44 @@ class ColumnProfile:
         if len(self.samples) < MAX_SAMPLES:
             self.samples.append(shown_cell(value))
         if not isinstance(value, str):
-            self.kinds &= _TYPED[type(value)]
+            self._keep(dict.fromkeys(self.readings, _TYPED[type(value)]))
             return
-        if self.kinds:
-            self.kinds &= self._kinds_of(value)
+        self.texts += 1
+        plain = value.strip()
+        if len(self.readings) > 1 and _READ_BY_CONVENTION.search(plain):
+            self.signs.note(plain)
+            if self._open:
+                self._keep(self._kinds_by_reading(plain))
+        elif self._open:
+            found = self._kinds_of(_written(plain, self.conventions))
+            self._keep(dict.fromkeys(self.readings, found))
         if len(self.choices) <= MAX_CHOICES:
-            self.choices.add(value.strip())
+            self.choices.add(plain)
         self.long = self.long or len(value) > _LONG_TEXT or "\n" in value
 
-    def _kinds_of(self, text: str) -> frozenset[FieldKind]:
+    def _keep(self, found: Mapping[Conventions, frozenset[FieldKind]]) -> None:
+        for reading, kinds in self.readings.items():
+            self.readings[reading] = kinds & found[reading]
+        self._open = frozenset().union(*self.readings.values())
+
+    def _kinds_by_reading(self, text: str) -> Mapping[Conventions, frozenset[FieldKind]]:
+        forms = {reading: _written(text, reading) for reading in self.readings}
+        kinds = {form: self._kinds_of(form) for form in {*forms.values()}}
+        return {reading: kinds[form] for reading, form in forms.items()}
+
+    def _kinds_of(self, written: str) -> frozenset[FieldKind]:
         """The kinds a text could be, among those still open."""
-        plain = text.strip()
-        try:
-            written = self.conventions.number(self.conventions.day(plain))
-        except InvalidValueError:
-            written = plain
-        return frozenset(kind for kind in self.kinds if suggests(written, kind))
+        return frozenset(kind for kind in self._open if suggests(written, kind))
 
     @property
     def kind(self) -> FieldKind:
         """The kind of the field that takes this column."""
         if self.filled == 0:
             return FieldKind.TEXT
-        agreed = next((kind for kind in _PREFERRED if kind in self.kinds), None)
+        if self.says_yes_or_no:
+            return FieldKind.CHECKBOX
+        kinds = self.readings[self.conventions]
+        agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
         rows = self.filled + self.empty
@@ -158,6 +229,14 @@ class ColumnProfile:
         if few and all(_is_choice(each) for each in self.choices):
             return FieldKind.SELECT
         return FieldKind.LONG_TEXT if self.long else FieldKind.TEXT
+
+
+def _written(text: str, conventions: Conventions) -> str:
+    """The text in its plain form; what is no day by these conventions stays as it is."""
+    try:
+        return conventions.number(conventions.day(text))
+    except InvalidValueError:
+        return text
 
 
 def _is_choice(text: str) -> bool:
@@ -185,10 +264,13 @@ class InferredColumn:
 
 
 def profiles(
-    headers: Sequence[str], rows: Iterable[Sequence[Cell]], conventions: Conventions
+    headers: Sequence[str], rows: Iterable[Sequence[Cell]], declared: Declared | Conventions
 ) -> list[ColumnProfile]:
     """The profile of every column over these rows, each as wide as the headers."""
-    columns = [ColumnProfile(conventions) for _ in headers]
+    readings = candidates(declared)
+    columns = [
+        ColumnProfile(readings[0], dict.fromkeys(readings, frozenset(_PREFERRED))) for _ in headers
+    ]
     for row in rows:
         for column, value in zip(columns, row, strict=True):
             column.add(value)

@@ -14,15 +14,15 @@ from models.sources.tabular.rules.row_conversion import ConvertedRow
 from runtime import copy_format
 from runtime.copy_format import LENGTH, LENGTH_OF_JSON
 
-STAGED_COLUMNS = ("run_id", "position", "identity", "digest", "title", "data")
+STAGED_COLUMNS = ("run_id", "position", "row_number", "identity", "digest", "title", "data")
 _BIGINT, _SHA256 = LENGTH.pack(8), LENGTH.pack(32)
 
 
 class Lines(Protocol):
     """The form of the lines that rows are copied as."""
 
-    def line(self, position: int, row: ConvertedRow) -> bytes:
-        """The line of the row at a position, which counts from 0."""
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
+        """The line of the row at a position, which counts from 0; its file counts it so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,9 @@ class RecordLines:
     lead: bytes
     first: int
 
-    def line(self, position: int, row: ConvertedRow) -> bytes:
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
         """A record; it sorts by the position of its row."""
+        del number
         return copied_record(self.lead, self.first + position, row.title, to_json(row.data))
 
 
@@ -47,14 +48,16 @@ class StagedLines:
         self._lead = copy_format.columns(len(STAGED_COLUMNS)) + copy_format.value(run_id) + _BIGINT
         self._keys = keys
 
-    def line(self, position: int, row: ConvertedRow) -> bytes:
-        """A staged row: position, identity, digest, title, values."""
+    def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
+        """A staged row: position, row of the file, identity, digest, title, values."""
         values, title = to_json(row.data), row.title.encode()
         digest = hashlib.sha256(to_json(row.title) + values).digest()
         identity = self._identity(row) if self._keys else digest
         parts = (
             self._lead,
             position.to_bytes(8),
+            _BIGINT,
+            number.to_bytes(8),
             _SHA256,
             identity,
             _SHA256,

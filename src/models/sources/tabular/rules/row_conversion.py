@@ -25,14 +25,16 @@ class MappedColumn:
 
 @dataclass(slots=True)
 class ConvertedRow:
-    """The content a row has for a record; `lost` cells had no form in their field.
+    """The content a row has for a record.
 
-    `skipped` says why the row makes no record.
+    `lost` are the columns, by their place in the mapping, whose cell has no form in its field;
+    `missing` those that are empty and required. A row that is `skipped` makes no record.
     """
 
     title: str
     data: dict[str, Any] = field(default_factory=dict)
-    lost: int = 0
+    lost: Sequence[int] = ()
+    missing: Sequence[int] = ()
     skipped: bool = False
 
 
@@ -87,12 +89,15 @@ class RowConversion:
     def _with_gaps(self, values: Sequence[Any]) -> ConvertedRow:
         """A row some of whose values are missing, or lost."""
         result = ConvertedRow("")
-        for key, (_, required, _), value in zip(self._keys, self._columns, values, strict=True):
-            if value is None or value is LOST:
-                result.lost += value is LOST
-                result.skipped = result.skipped or required
-            else:
+        result.lost = [place for place, value in enumerate(values) if value is LOST]
+        for place, (key, (_, required, _)) in enumerate(
+            zip(self._keys, self._columns, strict=True)
+        ):
+            value = values[place]
+            if value is not None and value is not LOST:
                 result.data[key] = value
-        result.skipped = result.skipped or not result.data
+            elif required:
+                result.missing = [*result.missing, place]
+        result.skipped = bool(result.missing) or not result.data
         result.title = result.data.pop(TITLE_KEY, "")
         return result
