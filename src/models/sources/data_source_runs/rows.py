@@ -29,6 +29,17 @@ class SourceRunRow(Protocol):
     reverted_at: datetime | None
 
 
+class RejectionRow(Protocol):
+    """The row of what a run left out: a cell, or a row without a column."""
+
+    place: int
+    row_number: int
+    column: str | None
+    field_key: str | None
+    value: str | None
+    reason: str
+
+
 def source_id_of(run: SourceRunRow) -> Id:
     """The source of a run's rows: its data source, what an import renews, or the run itself."""
     renewed = run.plan.get("sourceId")

@@ -1,10 +1,11 @@
 """Runs on the wire (interface, Data source run, Spreadsheet import result; decisions C10, C17)."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
 from models.core.pauses.shapes import WAITING_FOR
@@ -172,6 +173,45 @@ class SpreadsheetImportDetail(Shape):
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
     page_url: str
+
+
+class RejectFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+
+
+class RejectType(StrEnum):
+    CELL = "cell"
+    ROW = "row"
+
+
+class Reject(Shape):
+    """A value that was left blank, or with the type `row` a row that makes no record, and why.
+
+    `row` is that of the file, counted from 1; for JSON that among the rows. A `value` of more than
+    1,000 characters is cut.
+    """
+
+    type: RejectType
+    row: int
+    column: str | None = None
+    field_key: str | None = None
+    value: str | None = None
+    reason: str
+
+
+class RejectList(Shape):
+    """The values and rows that a run left out, in the order of its rows.
+
+    The first 10,000 are kept, until the run can no longer be undone, and of a data source until
+    its next run has succeeded; `kept` counts them. `skippedCells` and `skippedRowCount` count all.
+    """
+
+    rejects: list[Reject]
+    skipped_cells: int
+    skipped_row_count: int
+    kept: int
+    cursor: Nullable[str]
 
 
 class SourceRunState(Shape):
