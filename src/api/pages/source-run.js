@@ -93,6 +93,13 @@ function buttons() {
     run.errorKind === "guard" && button("Refresh with force", `${source}/refresh`, { force: true }, null));
 }
 
+/** The address of what the run left out, as CSV. */
+function rejects() {
+  const workspace = `/v1/workspaces/${shown.workspaceId}`;
+  const run = isImport() ? `imports/${runId}` : `data-sources/${shown.dataSourceId}/runs/${runId}`;
+  return `${workspace}/${run}/rejects?format=csv`;
+}
+
 function details() {
   const { run } = shown;
   at("details").replaceChildren(...present(
@@ -112,8 +119,9 @@ function details() {
       run.advice && element("p", { class: "quiet" }, run.advice)),
     run.status === "failed" && section("What was changed",
       element("p", {}, "Nothing: all rows are written, or none.")),
-    run.skippedCells > 0 && section("Cells", element("p", {},
-      `${run.skippedCells.toLocaleString()} cells had no form of their field and are empty.`))));
+    run.skippedCells > 0 && section("Values", element("p", {},
+      `${run.skippedCells.toLocaleString()} values don't match the column type and were left blank. `,
+      run.status === "succeeded" && element("a", { href: rejects(), download: "" }, "Download")))));
 }
 
 function show() {

@@ -66,7 +66,7 @@ async def get_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
     )
 
 
-@router.get(f"{RUN}/rejects", access=READ, media_type=CSV)
+@router.get(f"{RUN}/rejects", access=replace(READ, cookie=True), media_type=CSV)
 async def list_data_source_run_rejects(
     request: ApiRequest,
     format_: RejectFormat | None = None,

@@ -113,7 +113,11 @@ async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
 
 
-@router.get(f"{IMPORT}/rejects", access=Access(scopes=[Scope.DATA_SOURCES_READ]), media_type=CSV)
+@router.get(
+    f"{IMPORT}/rejects",
+    access=Access(scopes=[Scope.DATA_SOURCES_READ], cookie=True),
+    media_type=CSV,
+)
 async def list_import_rejects(
     request: ApiRequest,
     format_: RejectFormat | None = None,

@@ -47,7 +47,7 @@ _NOT: Mapping[FieldKind, str] = MappingProxyType(
         FieldKind.PERSON: "Not the ID of a member.",
         FieldKind.FILE: "Not the ID of a file.",
         FieldKind.LOCATION: "Not a location such as 52.52, 13.405.",
-        FieldKind.JSON: "Not valid JSON.",
+        FieldKind.JSON: "Nested too deep.",
     }
 )
 _BY_DAY = frozenset({FieldKind.DATE, FieldKind.DATETIME})
@@ -130,7 +130,11 @@ def _day_reason(spec: FieldSpec, conventions: Conventions, text: str) -> str:
     if len(fits) == 2 and conventions.date_order is None:
         return "Ambiguous date: choose the date order."
     if fits:
-        return f"Does not match the date order: it is {_ORDERS[fits[0]]}."
+        is_open = conventions.date_order is None
+        which = (
+            "Unknown date order: it reads as" if is_open else "Not in the date order: it reads as"
+        )
+        return f"{which} {_ORDERS[fits[0]]}."
     return _NOT[spec.kind]
 
 
