@@ -192,7 +192,10 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObj
     looked_at = islice(chain(head, rows), most)
     counted = _Counted(looked_at)
     found = profiles(
-        headers, ([row[place] for place in places] for row in counted), options.declared
+        headers,
+        ([row[place] for place in places] for row in counted),
+        options.declared,
+        suggests_kinds=not request.only_mapped,
     )
     proposal = settle(
         headers, found, options.declared, [kinds[place] for place in places], request.before

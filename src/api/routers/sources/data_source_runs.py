@@ -1,8 +1,9 @@
 """Runs of data sources: refresh, list, read, cancel, retry, revert."""
 
 from dataclasses import replace
-from typing import cast
+from typing import Annotated, cast
 
+from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from api.kernel.media_types import prefers
@@ -27,6 +28,10 @@ BY_PAGE = replace(WRITE, cookie=True)
 """The demands of what the page of a run does."""
 
 CSV = "text/csv"
+FileFormat = Annotated[
+    RejectFormat | None,
+    WithJsonSchema({"type": "string", "enum": [one.value for one in RejectFormat]}),
+]
 WAIT_SECONDS = 25
 RUNS = f"{DATA_SOURCE}/runs"
 RUN = f"{RUNS}/{{runId}}"
@@ -69,7 +74,7 @@ async def get_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
 @router.get(f"{RUN}/rejects", access=replace(READ, cookie=True), media_type=CSV)
 async def list_data_source_run_rejects(
     request: ApiRequest,
-    format_: RejectFormat | None = None,
+    format_: FileFormat = None,
     limit: Limit = 30,
     cursor: Cursor = None,
 ) -> Data[RejectList]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import cast
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
-from api.routers.sources.data_source_runs import CSV, rejects_file, wants_csv
+from api.routers.sources.data_source_runs import CSV, FileFormat, rejects_file, wants_csv
 from api.routers.sources.data_sources import DATA_SOURCES
 from models.core.access.rules import Level, Scope
 from models.sources.data_source_runs import queries, rejects
@@ -15,7 +15,6 @@ from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
     ImportSpreadsheet,
     PreviewImport,
-    RejectFormat,
     RejectList,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
@@ -120,7 +119,7 @@ async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
 )
 async def list_import_rejects(
     request: ApiRequest,
-    format_: RejectFormat | None = None,
+    format_: FileFormat = None,
     limit: Limit = 30,
     cursor: Cursor = None,
 ) -> Data[RejectList]:

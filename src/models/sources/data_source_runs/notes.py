@@ -92,24 +92,11 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " contradict each other, nothing is guessed: such dates are not read.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
-            (
-                "Days",
-                "ISO 8601, `31.1.2026` and `Jan 31, 2026`; `1/2/2026` by `dateOrder`, or where other"
-                " dates leave one order, such as `21/11/2026`",
-            ),
-            (
-                "Decimal comma",
-                "with `decimalSeparator: ,`, or where numbers leave no other way, such as `2842,61`",
-            ),
-            (
-                "Yes and no",
-                "`true`, `yes`, `false`, `no`; `booleanWords`; pairs such as `Y` and `N` where a"
-                " column has both and no other word",
-            ),
-            (
-                "Header row",
-                "`headerRow`; else the first row, or the one below a title that fills few columns",
-            ),
+            ("Days", "ISO 8601, `31.1.2026`, `Jan 31, 2026`; `1/2/2026` by `dateOrder`"),
+            ("`dateOrder`", "else from dates that have one reading, such as `21/11/2026`"),
+            ("`decimalSeparator`", "else from numbers that have one reading, such as `2842,61`"),
+            ("`booleanWords`", "else pairs such as `Y` and `N`, if a column has both and no other"),
+            ("`headerRow`", "else the first row, or the one below a title that fills few columns"),
             (
                 "`select`",
                 f"at most {MAX_CHOICES} different texts in {MIN_ROWS_OF_CHOICES} rows or more",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from models.core.keys import first_free, slug
@@ -119,6 +119,9 @@ _COMMA_FORMS = re.compile(r"[0-9]*,[0-9]+|[1-9][0-9]{0,2}(?:[.][0-9]{3})+(?:,[0-
 _POINT_FORMS = re.compile(r"[0-9]*[.][0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:[.][0-9]+)?")
 
 
+Way: TypeAlias = Literal["date_order", "decimal_separator"]
+
+
 @dataclass(slots=True)
 class Signs:
     """The cells of a column that have a form by one convention alone, and those by either."""
@@ -126,21 +129,24 @@ class Signs:
     orders: Counter[str] = field(default_factory=Counter)
     separators: Counter[str] = field(default_factory=Counter)
 
-    def note(self, text: str) -> None:
-        """Take a text into account; one that is neither a day nor a number says nothing."""
+    def note(self, text: str) -> Way | None:
+        """Take a text into account; gives by what its meaning differs, None by nothing."""
         if found := _SLASHED.fullmatch(text):
             first, second = int(found[1]), int(found[3])
             if first <= 12 and second <= 12:
                 self.orders["either"] += 1
             elif first <= 12 or second <= 12:
                 self.orders["mdy" if first <= 12 else "dmy"] += 1
-        elif found := _MARKED.fullmatch(_GROUPS.sub("", text)):
+            return "date_order"
+        if found := _MARKED.fullmatch(_GROUPS.sub("", text)):
             number = found[1]
             if _ONE_GROUP.fullmatch(number):
                 self.separators["either"] += 1
             else:
                 self.separators[","] += bool(_COMMA_FORMS.fullmatch(number))
                 self.separators["."] += bool(_POINT_FORMS.fullmatch(number))
+            return "decimal_separator"
+        return None
 
 
 def candidates(declared: Declared | Conventions) -> list[Conventions]:
@@ -157,12 +163,17 @@ def candidates(declared: Declared | Conventions) -> list[Conventions]:
 class ColumnProfile:
     """The common traits of the cells of one column, gathered cell by cell.
 
-    `readings` are the kinds that every cell so far agrees on, by the conventions it is read by;
-    those of `conventions` count. `says_yes_or_no` is for a column of words that mean it.
+    The kind is that by the `conventions` which count, once they are settled. `says_yes_or_no` is
+    for a column of words that mean it.
     """
 
     conventions: Conventions
-    readings: dict[Conventions, frozenset[FieldKind]]
+    _groups: list[tuple[frozenset[FieldKind], Sequence[Conventions]]]
+    """The kinds that every cell so far agrees on, and the conventions by which it does."""
+    _open: frozenset[FieldKind] = frozenset(_PREFERRED)
+    """The kinds that are left by any conventions."""
+    is_open: bool = False
+    """Several conventions are to be told apart."""
     filled: int = 0
     empty: int = 0
     texts: int = 0
@@ -172,8 +183,6 @@ class ColumnProfile:
     long: bool = False
     signs: Signs = field(default_factory=Signs)
     says_yes_or_no: bool = False
-    _open: frozenset[FieldKind] = frozenset(_PREFERRED)
-    """The kinds that are left by any conventions."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -184,30 +193,49 @@ class ColumnProfile:
         if len(self.samples) < MAX_SAMPLES:
             self.samples.append(shown_cell(value))
         if not isinstance(value, str):
-            self._keep(dict.fromkeys(self.readings, _TYPED[type(value)]))
+            self._keep(_TYPED[type(value)])
             return
         self.texts += 1
         plain = value.strip()
-        if len(self.readings) > 1 and _READ_BY_CONVENTION.search(plain):
-            self.signs.note(plain)
-            if self._open:
-                self._keep(self._kinds_by_reading(plain))
+        way = None
+        if self.is_open and _READ_BY_CONVENTION.search(plain):
+            way = self.signs.note(plain)
+        if self._open and way is None:
+            self._keep(self._kinds_of(_written(plain, self.conventions)))
         elif self._open:
-            found = self._kinds_of(_written(plain, self.conventions))
-            self._keep(dict.fromkeys(self.readings, found))
+            self._part(plain, way)
         if len(self.choices) <= MAX_CHOICES:
             self.choices.add(plain)
         self.long = self.long or len(value) > _LONG_TEXT or "\n" in value
 
-    def _keep(self, found: Mapping[Conventions, frozenset[FieldKind]]) -> None:
-        for reading, kinds in self.readings.items():
-            self.readings[reading] = kinds & found[reading]
-        self._open = frozenset().union(*self.readings.values())
+    def _keep(self, found: frozenset[FieldKind]) -> None:
+        """Keep the kinds that a cell is by whichever conventions."""
+        if found >= self._open:
+            return
+        self._groups = [(kinds & found, readings) for kinds, readings in self._groups]
+        self._open &= found
 
-    def _kinds_by_reading(self, text: str) -> Mapping[Conventions, frozenset[FieldKind]]:
-        forms = {reading: _written(text, reading) for reading in self.readings}
-        kinds = {form: self._kinds_of(form) for form in {*forms.values()}}
-        return {reading: kinds[form] for reading, form in forms.items()}
+    def _part(self, text: str, way: Way | None) -> None:
+        """Keep the kinds that a text is by each of the conventions."""
+        kinds_by_form: dict[str, frozenset[FieldKind]] = {}
+        forms: dict[object, str] = {}
+        groups: dict[frozenset[FieldKind], list[Conventions]] = {}
+        for kinds, readings in self._groups:
+            for reading in readings:
+                key = reading.date_order if way == "date_order" else reading.decimal_separator
+                if key not in forms:
+                    forms[key] = _written(text, reading)
+                form = forms[key]
+                if form not in kinds_by_form:
+                    kinds_by_form[form] = self._kinds_of(form)
+                groups.setdefault(kinds & kinds_by_form[form], []).append(reading)
+        self._groups = [*groups.items()]
+        self._open = frozenset().union(*groups)
+
+    @property
+    def readings(self) -> Mapping[Conventions, frozenset[FieldKind]]:
+        """The kinds that every cell agrees on, by the conventions it is read by."""
+        return {reading: kinds for kinds, readings in self._groups for reading in readings}
 
     def _kinds_of(self, written: str) -> frozenset[FieldKind]:
         """The kinds a text could be, among those still open."""
@@ -220,7 +248,7 @@ class ColumnProfile:
             return FieldKind.TEXT
         if self.says_yes_or_no:
             return FieldKind.CHECKBOX
-        kinds = self.readings[self.conventions]
+        kinds = self.readings.get(self.conventions, frozenset())
         agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
@@ -264,12 +292,18 @@ class InferredColumn:
 
 
 def profiles(
-    headers: Sequence[str], rows: Iterable[Sequence[Cell]], declared: Declared | Conventions
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    declared: Declared | Conventions,
+    *,
+    suggests_kinds: bool = True,
 ) -> list[ColumnProfile]:
     """The profile of every column over these rows, each as wide as the headers."""
     readings = candidates(declared)
+    kinds = frozenset(_PREFERRED) if suggests_kinds else frozenset[FieldKind]()
     columns = [
-        ColumnProfile(readings[0], dict.fromkeys(readings, frozenset(_PREFERRED))) for _ in headers
+        ColumnProfile(readings[0], [(kinds, readings)], kinds, is_open=len(readings) > 1)
+        for _ in headers
     ]
     for row in rows:
         for column, value in zip(columns, row, strict=True):
