@@ -101,7 +101,7 @@ async def test_a_file_is_read_as_its_rows_suggest(client: Client, call: Any) -> 
     explicit = {"dateOrder": "ymd", "decimalSeparator": ".", "headerRow": 2}
     strict = await call("imports/preview", FILE, options=explicit)
     kinds = {one["sourcePath"]: one["kind"] for one in strict["columns"]}
-    assert (kinds["day"], kinds["price"]) == ("text", "text")
+    assert (kinds["day"], kinds["price"]) == ("select", "text")
 
 
 async def test_what_does_not_fit_is_seen_before_and_read_after(
