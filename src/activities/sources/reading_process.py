@@ -186,11 +186,8 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObj
     else:
         places = [*range(len(table.headers))]
     headers = [table.headers[place] for place in places]
-    most = request.profiled if places else 0
-    if most is not None:
-        most = min(most, max(_FEWEST_PROFILED, _PROFILED_CELLS // max(len(table.headers), 1)))
-    looked_at = islice(chain(head, rows), most)
-    counted = _Counted(looked_at)
+    most = _rows_to_profile(table, request.profiled) if places else 0
+    counted = _Counted(islice(chain(head, rows), most))
     found = profiles(
         headers,
         ([row[place] for place in places] for row in counted),
@@ -247,6 +244,13 @@ PROFILED = 10_000
 """Rows that a preview looks at, and that decide how the cells of mapped columns are read."""
 _PROFILED_CELLS = 300_000
 _FEWEST_PROFILED = 1_000
+
+
+def _rows_to_profile(table: Table, asked: int | None) -> int | None:
+    """The rows to look at: fewer of a wide table, unless all of them are asked for."""
+    if asked is None:
+        return None
+    return min(asked, max(_FEWEST_PROFILED, _PROFILED_CELLS // max(len(table.headers), 1)))
 
 
 class _Counted:
