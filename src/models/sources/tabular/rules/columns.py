@@ -5,7 +5,7 @@ beyond the precision of a number stay text, and no day is read from a bare numbe
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -17,10 +17,11 @@ from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.text_formats import read_amount
 from models.data.fields.rules.value_conversion import LOST, convert_value
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
-from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.formats import Conventions, is_doubtful
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -29,11 +30,16 @@ MAX_SAMPLES = 5
 MAX_DIGITS = 15
 """Digits that every reader of a number keeps."""
 _LONG_TEXT = 200
+_LONGEST_LABEL = 200
 _TITLES = ("title", "name", "label")
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
-_CURRENCY = re.compile(r"[$€£¥]")
+_PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
+_USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
+_AMOUNTS = frozenset(_USUAL.split())
+"""Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
+_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
 
 _PREFERRED = (
     FieldKind.CHECKBOX,
@@ -59,7 +65,8 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
         Amount: frozenset({FieldKind.CURRENCY, FieldKind.NUMBER}),
         datetime: frozenset({FieldKind.DATETIME}),
         date: frozenset({FieldKind.DATE, FieldKind.DATETIME}),
-        time: frozenset({FieldKind.TIME}),
+        # A span of less than a day may be written as a time.
+        time: frozenset({FieldKind.TIME, FieldKind.DURATION}),
         timedelta: frozenset({FieldKind.DURATION}),
         list: frozenset({FieldKind.JSON}),
         dict: frozenset({FieldKind.JSON}),
@@ -68,8 +75,19 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
 
 
 def _exact_number(text: str) -> bool:
-    """True when a number says all that the text says."""
-    return not _LEADING_ZERO.fullmatch(text) and len(_DIGITS.findall(text)) <= MAX_DIGITS
+    """True when a number says all that the text says; `1E5` may be the number of a part."""
+    code = _LEADING_ZERO.fullmatch(text) or _PART_NUMBER.fullmatch(text)
+    return code is None and len(_DIGITS.findall(text)) <= MAX_DIGITS
+
+
+def _is_amount(text: str) -> bool:
+    """True for a number with what certainly is a currency."""
+    try:
+        amount = read_amount(text)
+    except InvalidValueError:
+        return False
+    sure = amount.code is None or amount.code in _AMOUNTS or "." in text
+    return bool(amount.currencies) and sure and _exact_number(text)
 
 
 _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
@@ -77,7 +95,7 @@ _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
         FieldKind.CHECKBOX: lambda text: text.lower() in {"true", "false", "yes", "no"},
         FieldKind.NUMBER: _exact_number,
         FieldKind.PERCENT: lambda text: text.endswith("%") and _exact_number(text),
-        FieldKind.CURRENCY: lambda text: bool(_CURRENCY.search(text)) and _exact_number(text),
+        FieldKind.CURRENCY: _is_amount,
         FieldKind.DATE: lambda text: "T" not in text and len(text) >= 8,
         FieldKind.DATETIME: lambda text: len(text) >= 8,
         FieldKind.TIME: lambda text: text.count(":") <= 2,
@@ -118,6 +136,8 @@ class ColumnProfile:
     """Different texts, as long as there are few enough for a column of choices."""
     samples: list[Any] = field(default_factory=list)
     long: bool = False
+    certain: bool = False
+    """True when a cell is what the kinds say, whatever the others are."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -129,6 +149,7 @@ class ColumnProfile:
             self.samples.append(shown_cell(value))
         if not isinstance(value, str):
             self.kinds &= _TYPED[type(value)]
+            self.certain = True
             return
         if self.kinds:
             self.kinds &= self._kinds_of(value)
@@ -139,6 +160,7 @@ class ColumnProfile:
     def _kinds_of(self, text: str) -> frozenset[FieldKind]:
         """The kinds a text could be, among those still open."""
         plain = text.strip()
+        self.certain = self.certain or not is_doubtful(plain)
         try:
             written = self.conventions.number(self.conventions.day(plain))
         except InvalidValueError:
@@ -150,7 +172,8 @@ class ColumnProfile:
         """The kind of the field that takes this column."""
         if self.filled == 0:
             return FieldKind.TEXT
-        agreed = next((kind for kind in _PREFERRED if kind in self.kinds), None)
+        kinds = self.kinds if self.certain else self.kinds - _NUMERIC
+        agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
         rows = self.filled + self.empty
@@ -201,16 +224,28 @@ def inferred_columns(
     """The columns with their fields; one of them, if any is text, fills the title."""
     title = _title_place(headers, column_profiles)
     taken = {TITLE_KEY}
+    labels: set[str] = set()
     columns = []
     for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
         kind = FieldKind.TEXT if place == title else profile.kind
         key = TITLE_KEY if place == title else first_free(slug(header, "column"), taken)
         taken.add(key)
         choices = sorted(profile.choices) if kind is FieldKind.SELECT else ()
+        label = _label(header, labels)
+        labels.add(label)
         columns.append(
-            InferredColumn(header, key, header[:200], kind, profile.empty, profile.samples, choices)
+            InferredColumn(header, key, label, kind, profile.empty, profile.samples, choices)
         )
     return columns
+
+
+def _label(header: str, taken: Collection[str]) -> str:
+    """A header as a label: cut, and numbered where another one begins alike."""
+    label, number = header[:_LONGEST_LABEL], 1
+    while label in taken and len(header) > _LONGEST_LABEL:
+        number += 1
+        label = f"{header[: _LONGEST_LABEL - 6].rstrip()} ({number})"
+    return label
 
 
 def _title_place(headers: Sequence[str], found: Sequence[ColumnProfile]) -> int | None:

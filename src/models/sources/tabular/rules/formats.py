@@ -5,19 +5,46 @@ Nothing is guessed: `1/2/2026` is a day only where the order of days and months 
 
 import re
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
-from models.core.values import InvalidValueError
+from models.sources.tabular.rules.moments import Written, read_written
 
 DateOrder = Literal["ymd", "dmy", "mdy"]
 
-_GROUPED = {
-    ".": re.compile(r"([^0-9]*[+-]?[0-9]{1,3})((?:,[0-9]{3})+)([.][0-9]+)?([^0-9]*)"),
-    ",": re.compile(r"([^0-9]*[+-]?[0-9]{1,3})((?:[.][0-9]{3})+)([,][0-9]+)?([^0-9]*)"),
-}
-_DECIMAL_COMMA = re.compile(r"([^0-9]*[+-]?[0-9]*),([0-9]+)([^0-9]*)")
-_DAY = re.compile(r"([0-9]{1,4})([-/.])([0-9]{1,2})\2([0-9]{1,4})(?:[T ](.+))?")
+_SPACES = " \u00a0\u2007\u2009\u202f"
+_MINUS = "\\-\u2212"
+
+
+def _number_pattern(decimal: str, group: str) -> re.Pattern[str]:
+    """A number whose groups of three digits are divided by one and the same sign."""
+    indian = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}|" if group == "," else ""
+    return re.compile(
+        rf"(?P<before>[^0-9{decimal}]{{0,12}}+)"
+        rf"(?P<whole>[0-9]{{1,3}}(?P<group>[{group}'\u2019{_SPACES}])[0-9]{{3}}"
+        rf"(?:(?P=group)[0-9]{{3}})*|{indian}[0-9]+|(?=[{decimal}][0-9]))"
+        rf"(?:[{decimal}](?P<fraction>[0-9]+))?(?P<exponent>[eE][+-]?[0-9]{{1,3}})?"
+        rf"(?P<after>[^0-9]{{0,12}})"
+    )
+
+
+_NUMBERS = {".": _number_pattern(".", ","), ",": _number_pattern(",", ".")}
+_PLAIN = re.compile(r"-?[0-9]+")
+_SIGNS = re.compile(rf"[()+{_MINUS}]")
+_NEGATIVE = re.compile(rf"[{_MINUS}][|]|[|][{_MINUS}]|[(][|][)]")
+_NOT_DIGITS = re.compile(r"[^0-9]")
+_DOUBTFUL = re.compile(
+    rf"[0-9]{{3}}(?: [0-9]{{3}})+|[+][0-9]{{1,3}}(?: [0-9]{{3}})+|[(][0-9]+[)]|[0-9]+[{_MINUS}]"
+)
+_LONGEST_MOMENT = 120
+_ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+_MAY_BE_DAY = re.compile(
+    r"[0-9]{1,4}[-/. a-z]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat"
+    r"|sun",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +55,46 @@ class Conventions:
     decimal_separator: Literal[".", ","] = "."
 
     def number(self, text: str) -> str:
-        """The number in its plain form, `1234.5`; another text as it is."""
-        grouped = _GROUPED[self.decimal_separator].fullmatch(text)
-        if grouped is not None:
-            before, groups, decimals, after = grouped.groups()
-            fraction = "." + decimals[1:] if decimals else ""
-            return f"{before}{re.sub('[.,]', '', groups)}{fraction}{after}"
-        if self.decimal_separator == ",":
-            return _DECIMAL_COMMA.sub(r"\1.\2\3", text) if _DECIMAL_COMMA.fullmatch(text) else text
-        return text
+        """The number in its plain form, `-1234.5`; another text as it is.
 
-    def day(self, text: str) -> str:
-        """A day, or the day of a moment, written year first; another text as it is."""
-        found = _DAY.fullmatch(text)
+        Its sign moves to the digits, from before or behind a currency; `(5)` is -5 as in accounts.
+        """
+        if _PLAIN.fullmatch(text):
+            return text
+        found = _NUMBERS[self.decimal_separator].fullmatch(text)
         if found is None:
             return text
-        first, separator, second, third, rest = found.groups()
-        parts = self._ordered(first, second, third, dotted=separator == ".")
-        if parts is None:
+        before, after = found["before"], found["after"]
+        signs = "".join(_SIGNS.findall(before)) + "|" + "".join(_SIGNS.findall(after))
+        negative = _NEGATIVE.fullmatch(signs) is not None
+        if not negative and signs not in {"|", "+|"}:
             return text
-        try:
-            day = date(*parts).isoformat()
-        except ValueError as error:
-            raise InvalidValueError("is no day") from error
-        return f"{day}T{rest}" if rest else day
+        whole = _NOT_DIGITS.sub("", found["whole"])
+        fraction = f".{found['fraction']}" if found["fraction"] else ""
+        digits = f"{'-' if negative else ''}{whole}{fraction}{found['exponent'] or ''}"
+        return f"{_SIGNS.sub('', before).strip()}{digits}{_SIGNS.sub('', after).strip()}"
+
+    def day(self, text: str) -> str:
+        """A day or a moment by ISO 8601; another text as it is.
+
+        Raises InvalidValueError for a day that no calendar has, and for a time zone that is not
+        known.
+        """
+        if not _MAY_BE_DAY.match(text) or len(text) > _LONGEST_MOMENT or _ISO.fullmatch(text):
+            return text
+        written = self.written(text)
+        return text if written is None else written.plain()
+
+    def written(self, text: str) -> Written | None:
+        """The day or moment that a text is, with the time zone behind it; None for another text."""
+        return read_written(text, self._ordered)
 
     def _ordered(
-        self, first: str, second: str, third: str, *, dotted: bool
+        self,
+        first: str,
+        second: str,
+        third: str,
+        dotted: bool,  # as it is called back
     ) -> tuple[int, int, int] | None:
         """Year, month and day; dots stand where the day comes first, whatever is declared."""
         if len(first) == 4:
@@ -64,3 +104,11 @@ class Conventions:
         if dotted or self.date_order == "dmy":
             return int(third), int(second), int(first)
         return (int(third), int(first), int(second)) if self.date_order == "mdy" else None
+
+
+def is_doubtful(text: str) -> bool:
+    """True for a text that is a number only among others that certainly are.
+
+    Groups of three without decimals are written in telephone numbers, `(1)` in lists.
+    """
+    return _DOUBTFUL.fullmatch(text) is not None
