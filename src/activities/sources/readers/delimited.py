@@ -99,13 +99,15 @@ def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
         refuse(f"The file is not written in {encoding}. Name its encoding.")
 
 
-def read_lines(lines: Iterable[str], delimiter: str = ",") -> Iterator[list[str]]:
+def read_lines(
+    lines: Iterable[str], delimiter: str = ",", longest: int = 4 * MAX_CELL_BYTES
+) -> Iterator[list[str]]:
     """The cells of each row of delimited text, whose lines end as they are written.
 
     A first line `sep=;`, by which Excel is told the delimiter, is none of them. Raises
     SourceProblem, which names the line where a quotation mark begins that nothing closes.
     """
-    csv.field_size_limit(4 * MAX_CELL_BYTES)
+    csv.field_size_limit(longest)
     # The lines of the row that is read, and how many are before it.
     row: list[str] = []
     read, ended = 0, False
@@ -209,7 +211,7 @@ def _is_known(encoding: str) -> bool:
 
 
 def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:
-    """The delimiter that is chosen, else stated, else divides most lines into equally many cells."""
+    """The delimiter: as chosen, as stated, or what divides most lines into equally many cells."""
     try:
         text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
     except LookupError:
