@@ -95,11 +95,11 @@ _OPEN = (
 
 
 def open_document(
-    *sheets: str, styles: str = "", common: str = "", before: str = "", manifest: str = ""
+    *sheets: str, styles: str = "", before: str = "", manifest: str = "", lead: str = ""
 ) -> bytes:
-    """A workbook of OpenDocument; `before` is written before its sheets."""
+    """A workbook of OpenDocument; `before` is written before its sheets, `lead` before all."""
     content = (
-        f"<office:document-content {_OPEN}><office:automatic-styles>{styles}"
+        f"{lead}<office:document-content {_OPEN}><office:automatic-styles>{styles}"
         f"</office:automatic-styles><office:body><office:spreadsheet>{before}{''.join(sheets)}"
         "</office:spreadsheet></office:body></office:document-content>"
     )
@@ -107,7 +107,7 @@ def open_document(
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         archive.writestr("META-INF/manifest.xml", f"<manifest>{manifest}</manifest>")
-        archive.writestr("styles.xml", f"<office:styles {_OPEN}>{common}</office:styles>")
+        archive.writestr("styles.xml", f"<office:styles {_OPEN}/>")
         archive.writestr("content.xml", content)
     return written.getvalue()
 

@@ -1,5 +1,6 @@
 """Cells of ODS workbooks: the same as those of the same sheet as XLSX."""
 
+import os
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def value_of(path: Path, cell: str, columns: str = "") -> Any:
 
 
 def styled(kind: str, style: str, **values: object) -> str:
-    return open_cell(kind, **{"table:style-name": style, **values})
+    return open_cell(kind, "", **{"table:style-name": style, **values})
 
 
 CELLS: list[tuple[str, Any]] = [
@@ -277,7 +278,6 @@ def test_formulas_without_a_value_are_known(tmp_path: Path) -> None:
     assert read(tmp_path / "file", content, header_row=1).uncalculated == {1}
 
 
-BOMB = '<!DOCTYPE a [<!ENTITY e "eeeeeeeeee">]>'
 REFUSED: dict[str, tuple[bytes, ErrorKind, str]] = {
     "encrypted": (
         open_document(manifest="<manifest:encryption-data/>"),
@@ -316,6 +316,18 @@ REFUSED: dict[str, tuple[bytes, ErrorKind, str]] = {
         ),
         ErrorKind.TOO_LARGE,
         "more than 32 KiB",
+    ),
+    "entities": (
+        open_document(
+            open_sheet(open_cell("string", "&e;")), lead='<!DOCTYPE a [<!ENTITY e "x">]>'
+        ),
+        ErrorKind.PARSE,
+        "document type",
+    ),
+    "a long attribute": (
+        open_document(open_sheet(open_cell("string", x=os.urandom(5_000_000).hex()))),
+        ErrorKind.PARSE,
+        "a tag in it is too long",
     ),
     "no sheet": (open_document(), ErrorKind.PARSE, "no sheet with cells"),
 }

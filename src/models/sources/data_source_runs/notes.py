@@ -89,8 +89,15 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " empty and counted in `skippedCells`.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
-            ("Days", "ISO 8601; `1/2/2026` only where `dateOrder` says which of them is the day"),
+            ("Groups of digits", "`1,234.50`, `10 237`, `12'345`; `1,23,4` is `text`"),
+            ("Signs", "`-5`, `5.00-`, `(5.00)`; currencies as in `$5`, `2842.61 EUR`"),
             ("Decimal comma", "only with `decimalSeparator: ,`"),
+            (
+                "Days",
+                "ISO 8601, `March 3, 2026`; `1/2/2026` only where `dateOrder` says what it means",
+            ),
+            ("Times", "with the zone behind them, as `(GMT+1)`, `CET` or `+01:00`"),
+            ("`headerRow`", "counts from the first row with a value, below a line `sep=;`"),
             (
                 "`select`",
                 f"at most {MAX_CHOICES} different texts in {MIN_ROWS_OF_CHOICES} rows or more",
