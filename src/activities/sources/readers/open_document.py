@@ -12,13 +12,24 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 from xml.parsers.expat import ExpatError, ParserCreate, XMLParserType
 
+from activities.sources.readers.open_document_styles import (
+    CALC,
+    NO_VALUE,
+    OFFICE,
+    READERS,
+    TABLE,
+    TEXT,
+    URN,
+    VALUE,
+    Styles,
+    repeats,
+)
 from activities.sources.readers.table import check_count, refuse
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, with_zeros
+from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES
 
 CONTENT = "content.xml"
@@ -29,50 +40,35 @@ _LONGEST_TAG = 1024 * 1024
 _MOST_COLUMNS = 16_384
 """Columns of a sheet of LibreOffice and of Excel."""
 
-_URN = "urn:oasis:names:tc:opendocument:xmlns:"
-_OFFICE, _TABLE, _TEXT = f"{_URN}office:1.0 ", f"{_URN}table:1.0 ", f"{_URN}text:1.0 "
-_STYLE, _NUMBER = f"{_URN}style:1.0 ", f"{_URN}datastyle:1.0 "
-_CALC = "urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0 "
-_CELL, _ROW, _SHEET = f"{_TABLE}table-cell", f"{_TABLE}table-row", f"{_TABLE}table"
-_COVERED, _COLUMN = f"{_TABLE}covered-table-cell", f"{_TABLE}table-column"
-_VALUE_TYPE, _VALUE = f"{_OFFICE}value-type", f"{_OFFICE}value"
+_CELL, _ROW, _SHEET = f"{TABLE}table-cell", f"{TABLE}table-row", f"{TABLE}table"
+_COVERED, _COLUMN = f"{TABLE}covered-table-cell", f"{TABLE}table-column"
+_VALUE_TYPE = f"{OFFICE}value-type"
 _COLUMNS_REPEATED, _ROWS_REPEATED = (
-    f"{_TABLE}number-columns-repeated",
-    f"{_TABLE}number-rows-repeated",
+    f"{TABLE}number-columns-repeated",
+    f"{TABLE}number-rows-repeated",
 )
-_STYLE_NAME, _DEFAULT_STYLE = f"{_TABLE}style-name", f"{_TABLE}default-cell-style-name"
-_FORMULA = f"{_TABLE}formula"
-_OFTEN = (_CELL, _ROW, _VALUE_TYPE, _VALUE, _STYLE_NAME, _COLUMNS_REPEATED, _FORMULA, f"{_TEXT}p")
-_PARAGRAPHS = frozenset({f"{_TEXT}p", f"{_TEXT}h"})
+_STYLE_NAME, _DEFAULT_STYLE = f"{TABLE}style-name", f"{TABLE}default-cell-style-name"
+_FORMULA = f"{TABLE}formula"
+_OFTEN = (_CELL, _ROW, _VALUE_TYPE, VALUE, _STYLE_NAME, _COLUMNS_REPEATED, _FORMULA, f"{TEXT}p")
+_PARAGRAPHS = frozenset({f"{TEXT}p", f"{TEXT}h"})
 _NO_TEXT = frozenset(
     {
-        f"{_OFFICE}annotation",
-        f"{_OFFICE}annotation-end",
-        f"{_OFFICE}forms",
-        f"{_TABLE}shapes",
-        f"{_TABLE}tracked-changes",
-        f"{_TABLE}dde-links",
-        f"{_TABLE}detective",
-        f"{_TEXT}note",
-        f"{_TEXT}ruby-text",
-        f"{_TEXT}tracked-changes",
+        f"{OFFICE}annotation",
+        f"{OFFICE}annotation-end",
+        f"{OFFICE}forms",
+        f"{TABLE}shapes",
+        f"{TABLE}tracked-changes",
+        f"{TABLE}dde-links",
+        f"{TABLE}detective",
+        f"{TEXT}note",
+        f"{TEXT}ruby-text",
+        f"{TEXT}tracked-changes",
     }
 )
 """Elements whose text is none of a cell; drawings are others."""
-_DRAWN = (f"{_URN}drawing:1.0 ", f"{_URN}dr3d:1.0 ")
+_DRAWN = (f"{URN}drawing:1.0 ", f"{URN}dr3d:1.0 ")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _ERROR = re.compile(r"#(?:NULL|DIV/0|VALUE|REF|NUM|N/A)!?|#NAME\?|#N/A|Err:[0-9]{3}")
-_SPAN = re.compile(
-    r"(-)?P(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?"
-    r"(?:([0-9]{1,12}(?:[.][0-9]{1,20})?)S)?)?"
-)
-_DAY = timedelta(days=1)
-_NO_VALUE = (KeyError, ValueError, OverflowError)
-"""The errors of a value that is none of its type."""
-_MIDNIGHT = datetime.combine(date(1900, 1, 1), time())
-_Meaning: TypeAlias = Callable[[Mapping[str, str]], int | None]
-_SPANS_TIME = 0
-"""The meaning of a style that shows hours beyond a day; any other is a number of digits."""
 
 
 @dataclass(slots=True)
@@ -113,10 +109,10 @@ def read_open_document(path: Path, wanted: str | None) -> OpenBook:
             parts = archive.namelist()
             if _MANIFEST in parts and b"encryption-data" in archive.read(_MANIFEST):
                 refuse("The workbook is encrypted. Save it without a password.")
-            styles = _Styles({})
+            styles = Styles({})
             if "styles.xml" in parts:
                 _parse(archive, "styles.xml", styles)
-            content = _Content(_Styles(styles.meanings), wanted)
+            content = _Content(Styles(styles.meanings), wanted)
             _parse(archive, CONTENT, content)
             content.end_row()
     except (ExpatError, ValueError) as error:
@@ -130,7 +126,7 @@ def _damaged(what: str) -> NoReturn:
     refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
 
 
-def _parse(archive: zipfile.ZipFile, part: str, handler: "_Styles | _Content") -> None:
+def _parse(archive: zipfile.ZipFile, part: str, handler: "Styles | _Content") -> None:
     """Tell a handler the elements of a part, piece by piece."""
     # Names that are the same object are told apart at once.
     parser = ParserCreate(namespace_separator=" ", intern={name: name for name in _OFTEN})
@@ -147,79 +143,6 @@ def _parse(archive: zipfile.ZipFile, part: str, handler: "_Styles | _Content") -
     parser.Parse(b"", True)
 
 
-class _Styles:
-    """The styles of a part: how a cell shows its value, where the type does not tell.
-
-    `meanings` begins with those of the styles that this part builds upon.
-    """
-
-    def __init__(self, known: Mapping[str, int]) -> None:
-        self.meanings = dict(known)
-        self.hidden: set[str] = set()
-        """The names of the styles of sheets that are not shown."""
-        self._formats: dict[str, int | None] = {}
-        self._format: str | None = None
-        self._style = ""
-
-    def listen(self, parser: XMLParserType) -> None:
-        parser.StartElementHandler = self.start
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Learn from the element of a style; of no other."""
-        read = _STYLE_READERS.get(name)
-        if read is not None:
-            read(self, attributes)
-
-    def time_style(self, attributes: Mapping[str, str]) -> None:
-        self._format = None
-        if attributes.get(f"{_NUMBER}truncate-on-overflow") == "false":
-            self._formats[attributes.get(f"{_STYLE}name", "")] = _SPANS_TIME
-
-    def number_style(self, attributes: Mapping[str, str]) -> None:
-        self._format = attributes.get(f"{_STYLE}name", "")
-
-    def number(self, attributes: Mapping[str, str]) -> None:
-        """The digits of a format such as `00000`; one that shows more than digits has none."""
-        if self._format is not None:
-            digits = int(attributes.get(f"{_NUMBER}min-integer-digits", "1"))
-            plain = attributes.get(f"{_NUMBER}decimal-places", "0") == "0"
-            plain = plain and attributes.get(f"{_NUMBER}grouping", "false") == "false"
-            first = self._format not in self._formats
-            self._formats[self._format] = digits if plain and first and digits > 1 else None
-
-    def other(self, _attributes: Mapping[str, str]) -> None:
-        """Text beside the digits of a number, or a condition."""
-        if self._format is not None:
-            self._formats[self._format] = None
-
-    def style(self, attributes: Mapping[str, str]) -> None:
-        self._style = attributes.get(f"{_STYLE}name", "")
-        self._format = None
-        if attributes.get(f"{_STYLE}family") != "table-cell":
-            return
-        data = attributes.get(f"{_STYLE}data-style-name")
-        parent = attributes.get(f"{_STYLE}parent-style-name", "")
-        meaning = self.meanings.get(parent) if data is None else self._formats.get(data)
-        self.meanings.pop(self._style, None)
-        if meaning is not None:
-            self.meanings[self._style] = meaning
-
-    def table_properties(self, attributes: Mapping[str, str]) -> None:
-        if attributes.get(f"{_TABLE}display") == "false":
-            self.hidden.add(self._style)
-
-
-_STYLE_READERS: Mapping[str, Callable[[_Styles, Mapping[str, str]], None]] = {
-    f"{_NUMBER}time-style": _Styles.time_style,
-    f"{_NUMBER}number-style": _Styles.number_style,
-    f"{_NUMBER}number": _Styles.number,
-    f"{_NUMBER}text": _Styles.other,
-    f"{_STYLE}map": _Styles.other,
-    f"{_STYLE}style": _Styles.style,
-    f"{_STYLE}table-properties": _Styles.table_properties,
-}
-
-
 class _Content:
     """The cells of one sheet, out of the elements of the part that has all of them.
 
@@ -227,7 +150,7 @@ class _Content:
     the rest. Only in a paragraph, and in what is left out, the parser tells ends.
     """
 
-    def __init__(self, styles: _Styles, wanted: str | None) -> None:
+    def __init__(self, styles: Styles, wanted: str | None) -> None:
         self.book = OpenBook()
         self._styles = styles
         self._wanted = wanted
@@ -261,7 +184,7 @@ class _Content:
 
     def _start_style(self, name: str, attributes: Mapping[str, str]) -> None:
         """Read the styles, which come before all sheets."""
-        if name == f"{_OFFICE}spreadsheet":
+        if name == f"{OFFICE}spreadsheet":
             self._parser.StartElementHandler = self._start
         else:
             self._styles.start(name, attributes)
@@ -278,19 +201,19 @@ class _Content:
 
     def _start_row(self, attributes: Mapping[str, str]) -> None:
         self.end_row()
-        self._times = _times(attributes, _ROWS_REPEATED)
+        self._times = repeats(attributes, _ROWS_REPEATED)
         self._row_style = attributes.get(_DEFAULT_STYLE, "")
 
     def _start_column(self, attributes: Mapping[str, str]) -> None:
         ends, styles = self._columns
-        ends.append((ends[-1] if ends else 0) + _times(attributes, _COLUMNS_REPEATED))
+        ends.append((ends[-1] if ends else 0) + repeats(attributes, _COLUMNS_REPEATED))
         styles.append(attributes.get(_DEFAULT_STYLE, ""))
 
     def _start_sheet(self, attributes: Mapping[str, str]) -> None:
         """A sheet, of which only the wanted one is read."""
         self.end_row()
         self._sheet, self._place, self._columns = None, 0, ([], [])
-        name = attributes.get(f"{_TABLE}name", "")
+        name = attributes.get(f"{TABLE}name", "")
         shown = attributes.get(_STYLE_NAME) not in self._styles.hidden
         book = self.book
         book.names.append(name)
@@ -309,11 +232,11 @@ class _Content:
         if self._pending is not None:
             self._end_text()
         kind = attributes.get(_VALUE_TYPE)
-        read = None if kind is None else _READERS.get(kind)
+        read = None if kind is None else READERS.get(kind)
         if read is not None and _FORMULA not in attributes:
             try:
                 self._add(attributes, read(attributes, self._meaning))
-            except _NO_VALUE:
+            except NO_VALUE:
                 # What the cell shows is all that is left of it.
                 pass
             else:
@@ -331,11 +254,11 @@ class _Content:
 
     def _start_sign(self, name: str, attributes: Mapping[str, str]) -> None:
         """White space that is written as an element, wherever in a paragraph."""
-        if name == f"{_TEXT}s":
-            self._append(" " * min(_times(attributes, f"{_TEXT}c"), MAX_CELL_BYTES + 1))
-        elif name == f"{_TEXT}tab":
+        if name == f"{TEXT}s":
+            self._append(" " * min(repeats(attributes, f"{TEXT}c"), MAX_CELL_BYTES + 1))
+        elif name == f"{TEXT}tab":
             self._append("\t")
-        elif name == f"{_TEXT}line-break":
+        elif name == f"{TEXT}line-break":
             self._append("\n")
 
     def _characters(self, data: str) -> None:
@@ -377,20 +300,20 @@ class _Content:
     def _value(self, attributes: Mapping[str, str], text: str) -> Cell:
         kind = attributes.get(_VALUE_TYPE)
         formula = _FORMULA in attributes
-        if attributes.get(f"{_CALC}value-type") == "error" or (formula and _ERROR.fullmatch(text)):
+        if attributes.get(f"{CALC}value-type") == "error" or (formula and _ERROR.fullmatch(text)):
             return None
         if kind is None and formula and not text:
             assert self._sheet is not None, "only cells of a sheet are read"
             self._sheet.uncalculated.add(self._column)
-        if kind is not None and kind in _READERS:
-            with suppress(*_NO_VALUE):
-                return _READERS[kind](attributes, self._meaning)
+        if kind is not None and kind in READERS:
+            with suppress(*NO_VALUE):
+                return READERS[kind](attributes, self._meaning)
             return text
-        return attributes.get(f"{_OFFICE}string-value", text)
+        return attributes.get(f"{OFFICE}string-value", text)
 
     def _add(self, attributes: Mapping[str, str], value: Cell) -> None:
         """Add a cell to its row, as often as it is repeated."""
-        times = _times(attributes, _COLUMNS_REPEATED) if _COLUMNS_REPEATED in attributes else 1
+        times = repeats(attributes, _COLUMNS_REPEATED) if _COLUMNS_REPEATED in attributes else 1
         before, row = self._column, self._row
         self._column += times
         if value is None or value == "":
@@ -433,50 +356,3 @@ class _Content:
             place = bisect_right(ends, self._column)
             style = styles[place] if place < len(styles) else ""
         return meanings.get(style)
-
-
-def _times(attributes: Mapping[str, str], name: str) -> int:
-    """How often a row, a column or a cell is repeated."""
-    return max(int(attributes.get(name, "1")), 1)
-
-
-def _number(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
-    """A number; as text where its format shows leading zeros."""
-    value = float(attributes[_VALUE])
-    digits = meaning(attributes) or 0
-    return with_zeros(value, digits) if digits else value
-
-
-def _date(attributes: Mapping[str, str], _meaning: object) -> Cell:
-    written = attributes[f"{_OFFICE}date-value"]
-    if "T" not in written:
-        return date.fromisoformat(written)
-    moment = datetime.fromisoformat(written)
-    return moment.replace(microsecond=0) + timedelta(milliseconds=round(moment.microsecond / 1_000))
-
-
-def _time(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
-    """A time of day; a span where it passes a day, or where its style shows spans."""
-    found = _SPAN.fullmatch(attributes[f"{_OFFICE}time-value"])
-    if found is None or found[0].endswith(("P", "T")):
-        raise ValueError(found)
-    sign, days, hours, minutes, seconds = found.groups()
-    span = timedelta(int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0))
-    span += timedelta(milliseconds=round(float(seconds or 0) * 1_000))
-    if sign or span >= _DAY or meaning(attributes) == _SPANS_TIME:
-        return -span if sign else span
-    return (_MIDNIGHT + span).time()
-
-
-def _truth(attributes: Mapping[str, str], _meaning: object) -> Cell:
-    return attributes[f"{_OFFICE}boolean-value"] == "true"
-
-
-_READERS: Mapping[str, Callable[[Mapping[str, str], _Meaning], Cell]] = {
-    "float": _number,
-    "percentage": lambda attributes, _: Percent(attributes[_VALUE]),
-    "currency": lambda attributes, _: Amount(attributes[_VALUE]),
-    "date": _date,
-    "time": _time,
-    "boolean": _truth,
-}
