@@ -115,6 +115,18 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     assert set(await goods_of.records()) == {"a"}
 
 
+async def test_an_open_quotation_mark_changes_nothing(source: Any) -> None:
+    goods_of = await source(kind="http_csv")
+    goods_of.answers(reply(200, "code,name,price\na,Apple,1\nb,Pear,2\n", type_="text/csv"))
+    await goods_of.refresh()
+    content = 'code,name,price\na,"Apple,1\nb,Pear,2\n'
+    goods_of.answers(reply(200, content, type_="text/csv"))
+    failed = await goods_of.refresh(force=True)
+    assert (failed["status"], failed["errorKind"]) == ("failed", "parse"), failed
+    assert "in line 2 is not closed" in failed["error"]
+    assert set(await goods_of.records()) == {"a", "b"}
+
+
 @pytest.mark.long
 async def test_a_server_that_is_busy_is_asked_again(source: Any) -> None:
     goods_of = await source()

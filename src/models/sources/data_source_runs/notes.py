@@ -92,11 +92,17 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " contradict each other, nothing is guessed: such dates are not read.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
+            ("Groups of digits", "`1,234.50`, `10 237`, `12'345`; `1,23,4` is `text`"),
+            ("Signs", "`-5`, `5.00-`, `(5.00)`; currencies as in `$5`, `2842.61 EUR`"),
             ("Days", "ISO 8601, `31.1.2026`, `Jan 31, 2026`; `1/2/2026` by `dateOrder`"),
+            ("Times", "with the zone behind them, as `(GMT+1)`, `CET` or `+01:00`"),
             ("`dateOrder`", "else from dates that have one reading, such as `21/11/2026`"),
             ("`decimalSeparator`", "else from numbers that have one reading, such as `2842,61`"),
             ("`booleanWords`", "else pairs such as `Y` and `N`, if a column has both and no other"),
-            ("`headerRow`", "else the first row, or the one below a title that fills few columns"),
+            (
+                "`headerRow`",
+                "from the first with a value, below `sep=;`; else found, also below a title",
+            ),
             (
                 "`select`",
                 f"at most {MAX_CHOICES} different texts in {MIN_ROWS_OF_CHOICES} rows or more",

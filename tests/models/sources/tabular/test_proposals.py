@@ -120,7 +120,7 @@ def test_what_is_declared_stays_so() -> None:
     declared = Declared("ymd", ".", (frozenset(), frozenset()))
     proposal, kinds = proposed(*cells, declared=declared)
     assert proposal == Proposal(Conventions())
-    assert kinds == [K.TEXT] * 4
+    assert kinds == [K.TEXT, K.TEXT, K.TEXT, K.DATE]
     yes = Declared(words=(frozenset({"x"}), frozenset()))
     assert proposed(["x", None], declared=yes)[1] == [K.CHECKBOX]
 

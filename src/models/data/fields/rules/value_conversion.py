@@ -24,6 +24,7 @@ from models.data.fields.rules.settings_shapes import zone
 from models.data.fields.rules.text_formats import (
     clock,
     digits,
+    read_amount,
     read_clock,
     read_day,
     read_number,
@@ -130,7 +131,17 @@ def _line(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
 _NUMBERS = frozenset({int, float})
 _PLAIN = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 """Digits of which none is lost in a float."""
-_UNITS = {FieldKind.PERCENT: "%", FieldKind.CURRENCY: "$€£¥"}
+
+
+def _read_number(text: str, spec: FieldSpec) -> Decimal:
+    """A number as a field of this kind takes it: with a percent sign, or with its currency."""
+    if spec.kind is not FieldKind.CURRENCY:
+        return read_number(text, "%" if spec.kind is FieldKind.PERCENT else "")
+    amount = read_amount(text)
+    own = spec.settings.get("currencyCode")
+    if own is not None and amount.code not in {None, own}:
+        raise InvalidValueError("is an amount of another currency")
+    return amount.number
 
 
 def _is_plain(value: FieldValue) -> TypeGuard[str]:
@@ -153,7 +164,7 @@ def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int 
     elif isinstance(value, int | float):
         exact = Decimal(repr(number(value)))
     else:
-        exact = read_number(as_text(from_spec, value), _UNITS.get(to_spec.kind, ""))
+        exact = _read_number(as_text(from_spec, value), to_spec)
     if precision is not None and abs(exact) < Decimal(10) ** 15:
         exact = exact.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP)
     return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**53 else float(exact)
@@ -177,7 +188,9 @@ def _date(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     return read_day(text).isoformat()
 
 
-_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)")
+_LOCAL = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?)"
+)
 
 
 def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:

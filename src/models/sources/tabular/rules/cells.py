@@ -38,7 +38,8 @@ def cell(value: object) -> Cell:
     """
     if isinstance(value, str):
         return value if value and not value.isspace() else None
-    if isinstance(value, float):
+    # Not a percentage or an amount, which are floats of their own.
+    if type(value) is float:
         return number(value)
     if isinstance(value, datetime):
         midnight = value.tzinfo is None and value.time() == time()
@@ -51,6 +52,15 @@ def cell(value: object) -> Cell:
 def number(value: float) -> int | float:
     """A number as a cell: an integer where it is whole."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
+
+
+def with_zeros(value: float, digits: int) -> str | int | float:
+    """A number that its file shows with leading zeros, as it is shown; one with decimals as it is.
+
+    What is written so is a code: 00123 and 123 are not the same.
+    """
+    whole = number(float(value))
+    return f"{whole:0{digits + (whole < 0)}}" if isinstance(whole, int) else whole
 
 
 def shown_cell(value: Cell) -> JsonValue:

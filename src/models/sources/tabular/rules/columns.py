@@ -7,7 +7,7 @@ of the table leaves open is read in every way, until `conventions` of a column s
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -19,10 +19,17 @@ from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.text_formats import read_amount
 from models.data.fields.rules.value_conversion import LOST, convert_value
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
-from models.sources.tabular.rules.formats import Conventions, DateOrder, DecimalSeparator, Declared
+from models.sources.tabular.rules.formats import (
+    Conventions,
+    DateOrder,
+    DecimalSeparator,
+    Declared,
+    is_doubtful,
+)
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -31,11 +38,16 @@ MAX_SAMPLES = 5
 MAX_DIGITS = 15
 """Digits that every reader of a number keeps."""
 _LONG_TEXT = 200
+_LONGEST_LABEL = 200
 _TITLES = ("title", "name", "label")
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
-_CURRENCY = re.compile(r"[$€£¥]|\b[A-Z]{3}\b")
+_PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
+_USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
+_AMOUNTS = frozenset(_USUAL.split())
+"""Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
+_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
 _READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
 """A part of every text that means one thing by some conventions, and another by others."""
 _ORDERS: tuple[DateOrder | None, ...] = (None, "dmy", "mdy")
@@ -65,7 +77,8 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
         Amount: frozenset({FieldKind.CURRENCY, FieldKind.NUMBER}),
         datetime: frozenset({FieldKind.DATETIME}),
         date: frozenset({FieldKind.DATE, FieldKind.DATETIME}),
-        time: frozenset({FieldKind.TIME}),
+        # A span of less than a day may be written as a time.
+        time: frozenset({FieldKind.TIME, FieldKind.DURATION}),
         timedelta: frozenset({FieldKind.DURATION}),
         list: frozenset({FieldKind.JSON}),
         dict: frozenset({FieldKind.JSON}),
@@ -74,8 +87,19 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
 
 
 def _exact_number(text: str) -> bool:
-    """True when a number says all that the text says."""
-    return not _LEADING_ZERO.fullmatch(text) and len(_DIGITS.findall(text)) <= MAX_DIGITS
+    """True when a number says all that the text says; `1E5` may be the number of a part."""
+    code = _LEADING_ZERO.fullmatch(text) or _PART_NUMBER.fullmatch(text)
+    return code is None and len(_DIGITS.findall(text)) <= MAX_DIGITS
+
+
+def _is_amount(text: str) -> bool:
+    """True for a number with what certainly is a currency."""
+    try:
+        amount = read_amount(text)
+    except InvalidValueError:
+        return False
+    sure = amount.code is None or amount.code in _AMOUNTS or "." in text
+    return bool(amount.currencies) and sure and _exact_number(text)
 
 
 _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
@@ -83,7 +107,7 @@ _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
         FieldKind.CHECKBOX: lambda text: text.lower() in {"true", "false", "yes", "no"},
         FieldKind.NUMBER: _exact_number,
         FieldKind.PERCENT: lambda text: text.endswith("%") and _exact_number(text),
-        FieldKind.CURRENCY: lambda text: bool(_CURRENCY.search(text)) and _exact_number(text),
+        FieldKind.CURRENCY: _is_amount,
         FieldKind.DATE: lambda text: "T" not in text and len(text) >= 8,
         FieldKind.DATETIME: lambda text: len(text) >= 8,
         FieldKind.TIME: lambda text: text.count(":") <= 2,
@@ -111,12 +135,16 @@ def _of_kind(kind: FieldKind) -> FieldSpec:
 _TEXT = _of_kind(FieldKind.TEXT)
 
 
-_SLASHED = re.compile(r"([0-9]{1,2})([-/])([0-9]{1,2})\2[0-9]{4}(?:[T ].+)?")
-_MARKED = re.compile(r"[^0-9]*?[+-]?([0-9]*[.,][0-9.,]*[0-9])[^0-9]*")
+_SLASHED = re.compile(
+    r"(?:[A-Za-z]{3,9}[.,]{0,2}\s+)?([0-9]{1,2})([-/])([0-9]{1,2})\2[0-9]{4}(?:[T, ].+)?"
+)
+_MARKED = re.compile(r"[^0-9]*?[+-]?([0-9]*[.,][0-9.,]*[0-9])(?:[eE][+-]?[0-9]+)?[^0-9]*")
 _GROUPS = re.compile(r"(?<=[0-9])[\s'\u2019](?=[0-9]{3}(?![0-9]))")
 _ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _COMMA_FORMS = re.compile(r"[0-9]*,[0-9]+|[1-9][0-9]{0,2}(?:[.][0-9]{3})+(?:,[0-9]+)?")
-_POINT_FORMS = re.compile(r"[0-9]*[.][0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:[.][0-9]+)?")
+_POINT_FORMS = re.compile(
+    r"[0-9]*[.][0-9]+|[1-9][0-9]{0,2}(?:(?:,[0-9]{2})*,[0-9]{3})(?:,[0-9]{3})*(?:[.][0-9]+)?"
+)
 
 
 Way: TypeAlias = Literal["date_order", "decimal_separator"]
@@ -183,6 +211,8 @@ class ColumnProfile:
     long: bool = False
     signs: Signs = field(default_factory=Signs)
     says_yes_or_no: bool = False
+    certain: bool = False
+    """True when a cell is what the kinds say, whatever the others are."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -194,9 +224,11 @@ class ColumnProfile:
             self.samples.append(shown_cell(value))
         if not isinstance(value, str):
             self._keep(_TYPED[type(value)])
+            self.certain = True
             return
         self.texts += 1
         plain = value.strip()
+        self.certain = self.certain or not is_doubtful(plain)
         way = None
         if self.is_open and _READ_BY_CONVENTION.search(plain):
             way = self.signs.note(plain)
@@ -249,6 +281,8 @@ class ColumnProfile:
         if self.says_yes_or_no:
             return FieldKind.CHECKBOX
         kinds = self.readings.get(self.conventions, frozenset())
+        if not self.certain:
+            kinds -= _NUMERIC
         agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
@@ -317,16 +351,28 @@ def inferred_columns(
     """The columns with their fields; one of them, if any is text, fills the title."""
     title = _title_place(headers, column_profiles)
     taken = {TITLE_KEY}
+    labels: set[str] = set()
     columns = []
     for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
         kind = FieldKind.TEXT if place == title else profile.kind
         key = TITLE_KEY if place == title else first_free(slug(header, "column"), taken)
         taken.add(key)
         choices = sorted(profile.choices) if kind is FieldKind.SELECT else ()
+        label = _label(header, labels)
+        labels.add(label)
         columns.append(
-            InferredColumn(header, key, header[:200], kind, profile.empty, profile.samples, choices)
+            InferredColumn(header, key, label, kind, profile.empty, profile.samples, choices)
         )
     return columns
+
+
+def _label(header: str, taken: Collection[str]) -> str:
+    """A header as a label: cut, and numbered where another one begins alike."""
+    label, number = header[:_LONGEST_LABEL], 1
+    while label in taken and len(header) > _LONGEST_LABEL:
+        number += 1
+        label = f"{header[: _LONGEST_LABEL - 6].rstrip()} ({number})"
+    return label
 
 
 def _title_place(headers: Sequence[str], found: Sequence[ColumnProfile]) -> int | None:

@@ -7,52 +7,44 @@ where other cells leave one order alone.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from models.core.values import InvalidValueError
+from models.sources.tabular.rules.moments import MONTHS, WEEKDAYS, Written, read_written
 
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DecimalSeparator = Literal[".", ","]
 
-_GROUPED = {
-    ".": re.compile(r"([^0-9]*[+-]?[0-9]{1,3})((?:,[0-9]{3})+)([.][0-9]+)?([^0-9]*)"),
-    ",": re.compile(r"([^0-9]*[+-]?[0-9]{1,3})((?:[.][0-9]{3})+)([,][0-9]+)?([^0-9]*)"),
-}
-_DECIMAL_COMMA = re.compile(r"([^0-9]*[+-]?[0-9]*),([0-9]+)([^0-9]*)")
-_DAY = re.compile(r"([0-9]{1,4})([-/.])([0-9]{1,2})\2([0-9]{1,4})(?:[T ](.+))?")
-_MONTHS: Mapping[str, int] = MappingProxyType(
-    {
-        name: number
-        for number, names in enumerate(
-            (
-                "jan january januar jänner janvier janv enero ene",
-                "feb february februar février févr febrero",
-                "mar march märz mär mars marzo",
-                "apr april avril avr abril abr",
-                "may mai mayo",
-                "jun june juni juin junio",
-                "jul july juli juillet juil julio",
-                "aug august août agosto ago",
-                "sep sept september septembre septiembre",
-                "oct october oktober okt octobre octubre",
-                "nov november novembre noviembre",
-                "dec december dezember dez décembre déc diciembre dic",
-            ),
-            start=1,
-        )
-        for name in names.split()
-    }
+_SPACES = " \u00a0\u2007\u2009\u202f"
+_MINUS = "\\-\u2212"
+
+
+def _number_pattern(decimal: str, group: str) -> re.Pattern[str]:
+    """A number whose groups of three digits are divided by one and the same sign."""
+    indian = "[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}|" if group == "," else ""
+    return re.compile(
+        rf"(?P<before>[^0-9{decimal}]{{0,12}}+)"
+        rf"(?P<whole>[0-9]{{1,3}}(?P<group>[{group}'\u2019{_SPACES}])[0-9]{{3}}"
+        rf"(?:(?P=group)[0-9]{{3}})*|{indian}[0-9]+|(?=[{decimal}][0-9]))"
+        rf"(?:[{decimal}](?P<fraction>[0-9]+))?(?P<exponent>[eE][+-]?[0-9]{{1,3}})?"
+        rf"(?P<after>[^0-9]{{0,12}})"
+    )
+
+
+_NUMBERS = {".": _number_pattern(".", ","), ",": _number_pattern(",", ".")}
+_PLAIN = re.compile(r"-?[0-9]+")
+_SIGNS = re.compile(rf"[()+{_MINUS}]")
+_NEGATIVE = re.compile(rf"[{_MINUS}][|]|[|][{_MINUS}]|[(][|][)]")
+_NOT_DIGITS = re.compile(r"[^0-9]")
+_DOUBTFUL = re.compile(
+    rf"[0-9]{{3}}(?: [0-9]{{3}})+|[+][0-9]{{1,3}}(?: [0-9]{{3}})+|[(][0-9]+[)]|[0-9]+[{_MINUS}]"
 )
-"""The names of months in English, German, French and Spanish; none of them means two months."""
-_DAY_OF_MONTH = r"([0-9]{1,2})(?:st|nd|rd|th|[.])?"
-_NAME = r"([^\W\d_]{3,10})[.]?"
-_TIME_OF_DAY = r"(?:,?[T ](?:at )?([0-9].*))?"
-_MONTH_FIRST = re.compile(rf"{_NAME}[ ]+{_DAY_OF_MONTH},?[ ]+([0-9]{{4}}){_TIME_OF_DAY}")
-_DAY_BEFORE_NAME = re.compile(
-    rf"{_DAY_OF_MONTH}(?:[ ]+(?:de )?|-){_NAME},?(?:[ ]+(?:de )?|-)([0-9]{{4}}){_TIME_OF_DAY}"
+_LONGEST_MOMENT = 120
+_ISO = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+_NAMES = "|".join(sorted({name[:3] for name in MONTHS} | WEEKDAYS))
+_MAY_BE_DAY = re.compile(rf"[0-9]{{1,4}}[-/. a-z]|{_NAMES}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +93,46 @@ class Conventions:
         return "true" if word in self.yes else "false" if word in self.no else text
 
     def number(self, text: str) -> str:
-        """The number in its plain form, `1234.5`; another text as it is."""
-        grouped = _GROUPED[self.decimal_separator].fullmatch(text)
-        if grouped is not None:
-            before, groups, decimals, after = grouped.groups()
-            fraction = "." + decimals[1:] if decimals else ""
-            return f"{before}{re.sub('[.,]', '', groups)}{fraction}{after}"
-        if self.decimal_separator == ",":
-            return _DECIMAL_COMMA.sub(r"\1.\2\3", text) if _DECIMAL_COMMA.fullmatch(text) else text
-        return text
+        """The number in its plain form, `-1234.5`; another text as it is.
+
+        Its sign moves to the digits, from before or behind a currency; `(5)` is -5 as in accounts.
+        """
+        if _PLAIN.fullmatch(text):
+            return text
+        found = _NUMBERS[self.decimal_separator].fullmatch(text)
+        if found is None:
+            return text
+        before, after = found["before"], found["after"]
+        signs = "".join(_SIGNS.findall(before)) + "|" + "".join(_SIGNS.findall(after))
+        negative = _NEGATIVE.fullmatch(signs) is not None
+        if not negative and signs not in {"|", "+|"}:
+            return text
+        whole = _NOT_DIGITS.sub("", found["whole"])
+        fraction = f".{found['fraction']}" if found["fraction"] else ""
+        digits = f"{'-' if negative else ''}{whole}{fraction}{found['exponent'] or ''}"
+        return f"{_SIGNS.sub('', before).strip()}{digits}{_SIGNS.sub('', after).strip()}"
 
     def day(self, text: str) -> str:
-        """A day, or the day of a moment, written year first; another text as it is."""
-        found = _DAY.fullmatch(text)
-        if found is None:
-            return text if self.date_order == "ymd" else _named_day(text)
-        first, separator, second, third, rest = found.groups()
-        parts = self._ordered(first, second, third, dotted=separator == ".")
-        if parts is None:
+        """A day or a moment by ISO 8601; another text as it is.
+
+        Raises InvalidValueError for a day that no calendar has, and for a time zone that is not
+        known.
+        """
+        if not _MAY_BE_DAY.match(text) or len(text) > _LONGEST_MOMENT or _ISO.fullmatch(text):
             return text
-        return _written_day(*parts, rest)
+        written = self.written(text)
+        return text if written is None else written.plain()
+
+    def written(self, text: str) -> Written | None:
+        """The day or moment that a text is, with the time zone behind it; None for another text."""
+        return read_written(text, self._ordered)
 
     def _ordered(
-        self, first: str, second: str, third: str, *, dotted: bool
+        self,
+        first: str,
+        second: str,
+        third: str,
+        dotted: bool,  # as it is called back
     ) -> tuple[int, int, int] | None:
         """Year, month and day; dots stand where the day comes first, whatever is declared."""
         if len(first) == 4:
@@ -135,21 +144,9 @@ class Conventions:
         return (int(third), int(first), int(second)) if self.date_order == "mdy" else None
 
 
-def _written_day(year: int, month: int, day: int, rest: str | None) -> str:
-    try:
-        written = date(year, month, day).isoformat()
-    except ValueError as error:
-        raise InvalidValueError("is not a valid date") from error
-    return f"{written}T{rest}" if rest else written
+def is_doubtful(text: str) -> bool:
+    """True for a text that is a number only among others that certainly are.
 
-
-def _named_day(text: str) -> str:
-    """A day with the name of its month, written year first; another text as it is."""
-    if found := _MONTH_FIRST.fullmatch(text):
-        name, day, year, rest = found.groups()
-    elif found := _DAY_BEFORE_NAME.fullmatch(text):
-        day, name, year, rest = found.groups()
-    else:
-        return text
-    month = _MONTHS.get(name.casefold())
-    return text if month is None else _written_day(int(year), month, int(day), rest)
+    Groups of three without decimals are written in telephone numbers, `(1)` in lists.
+    """
+    return _DOUBTFUL.fullmatch(text) is not None
