@@ -189,7 +189,7 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
     ]
     if warned := _warned(table, [column.place for column in columns]):
         refuse(warned["warning"])
-    conversion = RowConversion(columns, options.conventions)
+    conversion = RowConversion(columns, options.conventions, request.lines.keys)
     rows = table.rows()
     skipped = _blocks(islice(rows, request.skip))
     for block in skipped:

@@ -28,6 +28,7 @@ from activities.sources.readers.table import (
     headers_of,
     refuse,
 )
+from activities.sources.readers.workbook_digits import Digits, long_numbers
 from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number
 from models.sources.tabular.rules.options import ReadOptions
@@ -61,13 +62,17 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
         refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
     window = _Window.of(sheet, options.range, names)
     head = read_head(path, sheet.name)
-    first = next(window.rows(sheet, options.header_row - 1), None) if options.header_row else None
+
+    def rows(skipped: int) -> Iterator[list[Any]]:
+        return window.rows(sheet, long_numbers(path, sheet.name), skipped)
+
+    first = next(rows(options.header_row - 1), None) if options.header_row else None
     if options.header_row and first is None:
         refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
     headers = headers_of(first and [*_column(first)], window.width)
     return Table(
         headers,
-        lambda: bounded(_shown(_cells(window.rows(sheet, options.header_row)), window, head)),
+        lambda: bounded(_shown(_cells(rows(options.header_row)), window, head)),
         sheet_name=sheet.name,
         sheets=names,
         uncalculated={column - window.left for column in head.uncalculated},
@@ -124,20 +129,39 @@ class _Window:
             refuse(f"The sheet {sheet.name} has no cells in {cell_range}; it has some in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
-    def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Any]]:
-        """The rows of the window but for the first ones, as calamine gives them."""
+    def rows(
+        self, sheet: CalamineSheet, long: Iterator[tuple[int, Digits]], skipped: int
+    ) -> Iterator[list[Any]]:
+        """The rows of the window but for the first ones, as calamine gives them.
+
+        Long whole numbers, given by their rows, are in them as texts.
+        """
         assert sheet.start is not None, "an empty sheet has no window"
         # Rows come from the first of the sheet, cells from the first column that has any.
         before = sheet.start[1]
         lead = [""] * (before - self.left)
         first = max(self.left - before, 0)
-        for place, values in enumerate(sheet.iter_rows()):
+        exact = next(long, None)
+        for place, doubles in enumerate(sheet.iter_rows()):
+            values = doubles
+            while exact is not None and exact[0] <= place:
+                row, texts = exact
+                values = _with_texts(doubles, texts, before) if row == place else values
+                exact = next(long, None)
             if place < self._top + skipped:
                 continue
             if place > self._bottom:
                 return
             inside = (lead + values[first:])[: self.width]
             yield inside + [""] * (self.width - len(inside))
+
+
+def _with_texts(values: list[Any], texts: Digits, first: int) -> list[Any]:
+    """The values of a row from a first column on, with the texts of some of its numbers."""
+    return [
+        texts.get(column, value) if type(value) is float else value
+        for column, value in enumerate(values, start=first)
+    ]
 
 
 def _cells(rows: Iterator[list[Any]]) -> Iterator[Row]:

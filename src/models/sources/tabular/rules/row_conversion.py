@@ -1,6 +1,6 @@
 """From the cells of rows to the values of records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -39,7 +39,14 @@ class ConvertedRow:
 class RowConversion:
     """The rows of one table as values of one database."""
 
-    def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
+    def __init__(
+        self,
+        columns: Sequence[MappedColumn],
+        conventions: Conventions,
+        row_keys: Collection[str] = (),
+    ) -> None:
+        """`row_keys` are the fields by which a row is told from the others."""
+        self._row_keys = row_keys
         self._growing = {
             column.spec.key: GrowingField(column.spec, uuid4)
             for column in columns
@@ -71,7 +78,10 @@ class RowConversion:
         return self.convert_rows([row])[0]
 
     def convert_rows(self, rows: Sequence[Sequence[Cell]]) -> list[ConvertedRow]:
-        """The values of each row; one that is empty, or lacks what is required, is skipped."""
+        """The values of each row; one that is empty, or lacks what is required, is skipped.
+
+        So is a row whose key has no form in its field: nobody knows which record it means.
+        """
         cells = [*zip(*rows, strict=True)]
         columns = [convert(cells[place]) for place, _, convert in self._columns]
         whole = not any(column.gaps for column in columns)
@@ -90,7 +100,8 @@ class RowConversion:
         for key, (_, required, _), value in zip(self._keys, self._columns, values, strict=True):
             if value is None or value is LOST:
                 result.lost += value is LOST
-                result.skipped = result.skipped or required
+                unknown = value is LOST and key in self._row_keys
+                result.skipped = result.skipped or required or unknown
             else:
                 result.data[key] = value
         result.skipped = result.skipped or not result.data
