@@ -146,7 +146,8 @@ class DataSourceRunActivities:
     async def _read(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        described = await table.describe(0, 0 if run.plan["fields"] else None)
+        profiled = 0 if run.plan["fields"] else None
+        described = await table.describe(0, profiled, run.plan["keyFields"])
         mapping = mapping_of(run, described)
         async with self._database.transaction() as work:
             fields = await filled_fields(work, run, mapping)

@@ -51,9 +51,11 @@ class Reading:
         process_id: int = self._process.pid
         return process_id
 
-    async def describe(self, sample: int, profiled: int | None) -> dict[str, Any]:
+    async def describe(
+        self, sample: int, profiled: int | None, row_keys: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """The columns and the first rows of the table. Raises SourceProblem."""
-        await self._ask(Describe(sample, profiled))
+        await self._ask(Describe(sample, profiled, row_keys))
         answer = await self._answer()
         assert answer[:1] == DESCRIPTION
         described: dict[str, Any] = from_json(answer[1:])

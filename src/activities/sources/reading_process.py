@@ -64,6 +64,7 @@ class Describe:
 
     sample: int
     profiled: int | None
+    row_keys: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> Iterato
     head = [*islice(rows, request.sample)]
     looked_at = islice(chain(head, rows), request.profiled)
     found = profiles(table.headers, looked_at, options.conventions)
-    columns = inferred_columns(table.headers, found)
+    columns = inferred_columns(table.headers, found, request.row_keys)
     yield DESCRIPTION + to_json(
         {
             "sheetName": table.sheet_name,

@@ -7,7 +7,7 @@ import pytest
 
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
-from models.sources.tabular.rules.columns import profiles
+from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
 
 K = FieldKind
@@ -74,3 +74,10 @@ def test_a_column_suggests_what_all_its_cells_are(
 ) -> None:
     [column] = profiles(["a"], [[cell] for cell in cells], conventions)
     assert column.kind is kind
+
+
+def test_a_column_that_tells_rows_apart_is_not_the_title() -> None:
+    headers, rows = ["id"], [["1147386954405658704"], ["1147386954405658705"]]
+    found = profiles(headers, rows, PLAIN)
+    assert [one.suggested_key for one in inferred_columns(headers, found, ["id"])] == ["id"]
+    assert [one.suggested_key for one in inferred_columns(headers, found)] == ["title"]

@@ -5,7 +5,7 @@ beyond the precision of a number stay text, and no day is read from a bare numbe
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -196,10 +196,17 @@ def profiles(
 
 
 def inferred_columns(
-    headers: Sequence[str], column_profiles: Sequence[ColumnProfile]
+    headers: Sequence[str],
+    column_profiles: Sequence[ColumnProfile],
+    row_keys: Collection[str] = (),
 ) -> list[InferredColumn]:
-    """The columns with their fields; one of them, if any is text, fills the title."""
+    """The columns with their fields; one of them, if any is text, fills the title.
+
+    It is none that fills one of the fields by which rows are told apart.
+    """
     title = _title_place(headers, column_profiles)
+    if title is not None and slug(headers[title], "column") in {*row_keys} - {TITLE_KEY}:
+        title = None
     taken = {TITLE_KEY}
     columns = []
     for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
