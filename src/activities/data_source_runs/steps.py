@@ -180,6 +180,7 @@ class DataSourceRunActivities:
             sources=kinds_of(mapped, known),
             targets={key: spec.kind for key, spec in known.items()},
             only_mapped=bool(mapped),
+            row_keys=run.plan["keyFields"],
             before=before,
         )
 

@@ -48,6 +48,7 @@ class Mapped(TypedDict, total=False):
     targets: Mapping[str, FieldKind]
     only_mapped: bool
     before: Conventions | None
+    row_keys: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ class Describe:
     `profiled` rows decide the kinds of columns and what is left open of the conventions; None means
     all of them. `sources` are the kinds of the fields that columns are mapped to, by the column;
     without any, `targets` are those of the fields that are there, by their key. With
-    `only_mapped` the other columns are not looked at. `before` is how the source was read last.
+    `only_mapped` the other columns are not looked at. `before` is how the source was read last,
+    `row_keys` are the fields by which a row is told from the others.
     """
 
     sample: int
@@ -76,6 +77,7 @@ class Describe:
     targets: Mapping[str, FieldKind] = field(default_factory=dict)
     only_mapped: bool = False
     before: Conventions | None = None
+    row_keys: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,9 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObj
         "sheetName": table.sheet_name,
         "sheets": table.sheets,
         "jsonPath": table.json_path,
-        "columns": [asdict(column) for column in inferred_columns(headers, found)],
+        "columns": [
+            asdict(column) for column in inferred_columns(headers, found, request.row_keys)
+        ],
         "rows": [
             {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
             for row in head
@@ -331,7 +335,7 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
     columns = _mapped(table, request.sources, request.fields)
     if warned := _warned(table, [column.place for column in columns]):
         refuse(warned["warning"])
-    conversion = RowConversion(columns, request.conventions)
+    conversion = RowConversion(columns, request.conventions, request.lines.keys)
     rejections = Rejections(table.headers, columns, request.conventions)
     rows, kept = table.rows(), request.rejections
     for block in _blocks(islice(rows, request.skip)):

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from runtime.clock import utc_now
 from runtime.outbound.errors import InvalidBodyError
+from runtime.strict_json import read_float
 
 MEBIBYTE = 1024 * 1024
 
@@ -130,8 +131,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
+def _finite(text: str) -> int | float:
+    number = read_float(text)
+    if abs(number) == math.inf:
         raise ValueError(text)
     return number

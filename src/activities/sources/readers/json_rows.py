@@ -1,6 +1,9 @@
 """JSON and NDJSON: objects are rows, and what is nested in them is reached by dots."""
 
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from itertools import chain
 from json import detect_encoding
 from pathlib import Path
@@ -20,11 +23,17 @@ from activities.sources.readers.table import (
 )
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
+from models.core.values import InvalidValueError, exact_number
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_COLUMNS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 
 _MARK = "\ufeff"
+_MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]")
+"""More digits than a double holds begin so, which is found at once; those of most do not."""
+_LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
+_LONG_NUMBER = re.compile(_LONG)
+_TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
 _DEPTH = 4
 """Levels of objects within a row that become columns; what is deeper is one cell."""
 _MAX_VISITED = 20_000_000
@@ -208,13 +217,35 @@ def _decoded(content: bytes, encoding: str, what: str) -> str:
         refuse(f"{what} is not written in {encoding}. JSON is written in UTF-8.")
 
 
+def _with_every_digit(content: bytes) -> bytes:
+    """JSON with the fractions that no double holds as texts; integers are read as they are."""
+    if not _MANY_DIGITS.search(content) or all(map(_is_held, _LONG_NUMBER.findall(content))):
+        return content
+    return _TEXT_OR_LONG_NUMBER.sub(_quoted, content)
+
+
+def _quoted(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    return token if token.startswith(b'"') or _is_held(token) else b'"%b"' % token
+
+
+def _is_held(written: bytes) -> bool:
+    """True when reading a number keeps its digits; one that is too large stays infinite."""
+    if written.removeprefix(b"-").isdigit():
+        return True
+    try:
+        exact_number(Decimal(written.decode()))
+    except (InvalidValueError, InvalidOperation):
+        return math.isinf(float(written)) if written.count(b".") < 2 else True
+    return True
+
+
 def _parsed(content: bytes | str, what: str = "The file") -> JsonValue:
     """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
     try:
-        if isinstance(content, str):
-            value: JsonValue = from_json(content.removeprefix(_MARK), allow_inf_nan=False)
-        else:
-            value = from_json(content.removeprefix(_MARK.encode()), allow_inf_nan=False)
+        written = content.encode() if isinstance(content, str) else content
+        exact = _with_every_digit(written.removeprefix(_MARK.encode()))
+        value: JsonValue = from_json(exact, allow_inf_nan=False)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):

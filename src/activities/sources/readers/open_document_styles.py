@@ -6,6 +6,7 @@ from datetime import date, datetime, time, timedelta
 from typing import TypeAlias
 from xml.parsers.expat import XMLParserType
 
+from activities.sources.readers.workbook_digits import long_digits
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, with_zeros
 
 URN = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -121,9 +122,13 @@ def repeats(attributes: Mapping[str, str], name: str) -> int:
 
 
 def _number(attributes: Mapping[str, str], meaning: _Meaning) -> Cell:
-    """A number; as text where its format shows leading zeros."""
-    value = float(attributes[VALUE])
+    """A number; as text where its format shows leading zeros, or no double holds its digits."""
+    written = attributes[VALUE]
     digits = meaning(attributes) or 0
+    whole = long_digits(written)
+    if whole is not None:
+        return whole.zfill(digits)
+    value = float(written)
     return with_zeros(value, digits) if digits else value
 
 

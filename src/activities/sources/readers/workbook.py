@@ -30,6 +30,7 @@ from activities.sources.readers.table import (
     headers_of,
     refuse,
 )
+from activities.sources.readers.workbook_digits import ExactSheet
 from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
 from models.sources.tabular.rules.options import ReadOptions
@@ -120,7 +121,7 @@ def _by_calamine(
         name = options.sheet_name or next(iter(names), None)
         if name is None:
             refuse("The workbook has no sheet with cells.")
-        return book.get_sheet_by_name(name), names
+        return ExactSheet(path, book.get_sheet_by_name(name)), names
     except PasswordError:
         refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:

@@ -45,7 +45,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
     """The facts of a sheet's first rows; none for a file that is no XLSX."""
     try:
         with zipfile.ZipFile(path) as archive:
-            part = _part_of(archive, sheet)
+            part = part_of(archive, sheet)
             if part is None:
                 return SheetHead()
             formats = _formats(archive)
@@ -79,7 +79,7 @@ def _name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """The part that holds a sheet."""
     relation = next(
         (

@@ -112,3 +112,10 @@ def test_long_headers_that_differ_at_their_end_have_labels_that_differ() -> None
     assert labels[3] == "short"
     assert len(set(labels)) == 4
     assert max(map(len, labels)) <= 200
+
+
+def test_a_column_that_tells_rows_apart_is_not_the_title() -> None:
+    headers, rows = ["id"], [["1147386954405658704"], ["1147386954405658705"]]
+    found = profiles(headers, rows, PLAIN)
+    assert [one.suggested_key for one in inferred_columns(headers, found, ["id"])] == ["id"]
+    assert [one.suggested_key for one in inferred_columns(headers, found)] == ["title"]

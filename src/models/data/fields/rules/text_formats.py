@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
-from models.core.values import InvalidValueError, day, number
+from models.core.values import InvalidValueError, all_digits, day, number
 
 _PLAIN = re.compile(r"[+-]?([0-9]{1,100}([.][0-9]{1,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0-9]{1,100})")
@@ -13,7 +13,13 @@ _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0
 
 def digits(value: object) -> str:
     """A number without an exponent."""
-    return format(Decimal(repr(number(value))).normalize(), "f")
+    return all_digits(Decimal(repr(number(value))))
+
+
+def rounded(value: object, decimals: int) -> str:
+    """A number with so many decimals; a half goes away from zero, as people round."""
+    with localcontext(rounding=ROUND_HALF_UP):
+        return format(Decimal(repr(number(value))), f".{decimals}f")
 
 
 def read_number(text: str, units: str) -> Decimal:

@@ -11,7 +11,15 @@ from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NoReturn, TypeGuard
 
-from models.core.values import InvalidValueError, day, moment, number, stored_moment
+from models.core.values import (
+    EXACT,
+    InvalidValueError,
+    day,
+    exact_number,
+    moment,
+    number,
+    stored_moment,
+)
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import (
     NUMERIC_KINDS,
@@ -149,16 +157,14 @@ def _is_plain(value: FieldValue) -> TypeGuard[str]:
 
 
 def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
-    """A number, rounded half up to the decimals the new field shows."""
+    """A number, rounded half up to the decimals the new field shows, and in no other way."""
     precision = to_spec.settings.get("precision")
     if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
         value = float(value)
     if precision is None and type(value) in _NUMBERS:
         # What needs no rounding needs no decimals, which take ten times as long.
         given = number(value)
-        if isinstance(given, float) and not given.is_integer():
-            return given
-        return int(given) if abs(given) < 2**53 else float(given)
+        return int(given) if isinstance(given, float) and _is_short(given) else given
     if isinstance(value, bool):
         exact = Decimal(int(value))
     elif isinstance(value, int | float):
@@ -167,7 +173,12 @@ def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int 
         exact = _read_number(as_text(from_spec, value), to_spec)
     if precision is not None and abs(exact) < Decimal(10) ** 15:
         exact = exact.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP)
-    return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**53 else float(exact)
+    # Integers of any length are kept where they are stored already.
+    return value if type(value) is int and exact == value else exact_number(exact)
+
+
+def _is_short(given: float) -> bool:
+    return given.is_integer() and abs(given) < EXACT
 
 
 def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
@@ -252,10 +263,14 @@ def _json(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue
     if from_spec.kind not in _WRITTEN or not isinstance(value, str):
         return value
     try:
-        read = json.loads(value, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        read = json.loads(value, parse_constant=_refuse, parse_float=_exact)
+    except (ValueError, RecursionError, InvalidValueError):
         return value
     return value if read is None else read
+
+
+def _exact(written: str) -> int | float:
+    return exact_number(Decimal(written))
 
 
 def _refuse(constant: str) -> NoReturn:

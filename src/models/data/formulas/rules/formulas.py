@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
@@ -28,10 +29,12 @@ from models.core.expressions.rules.errors import ExpressionError, ExpressionLimi
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.forms import ValueForm
 from models.core.values import (
+    EXACT,
     MAX_LONG_TEXT,
     InvalidValueError,
     check_storable,
     day,
+    exact_number,
     moment,
     number,
     stored_moment,
@@ -47,7 +50,6 @@ _KEYWORDS = frozenset({"false", "in", "null", "true"})
 """CEL keywords that can also be field keys; in a formula such a key is spelled in capitals."""
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
-_EXACT = 2**53
 _TYPES: dict[ValueForm, Type] = {
     ValueForm.NUMBER: Type.NUMBER,
     ValueForm.BOOLEAN: Type.BOOLEAN,
@@ -121,15 +123,17 @@ class CompiledFormula:
     def evaluate(self, values: Mapping[str, Any]) -> FieldValue:
         """The value for a record's values by field key, in its stored form.
 
-        None when an empty value leads to none, when the evaluation fails, and when the result is
-        not of the expected kind. Raises ExpressionLimitError for one that takes too much, and
-        WouldBlockError as `Program.run`.
+        None when an empty value leads to none, when a number has more digits than a double holds,
+        when the evaluation fails, and when the result is not of the expected kind. Raises
+        ExpressionLimitError for one that takes too much, and WouldBlockError as `Program.run`.
         """
-        data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
-        missing = frozenset(
-            each.name for each in self.inputs if each.type is Type.MOMENT and not data[each.name]
-        )
         try:
+            data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
+            missing = frozenset(
+                each.name
+                for each in self.inputs
+                if each.type is Type.MOMENT and not data[each.name]
+            )
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
         except (ExpressionError, InvalidValueError) as error:
             if isinstance(error, ExpressionLimitError):
@@ -237,7 +241,13 @@ def _text(value: object) -> str:
 
 
 def _double(value: object) -> float:
-    return float(number(value))
+    given = number(value)
+    if abs(given) < EXACT or isinstance(given, float):
+        return float(given)
+    try:
+        return float(exact_number(Decimal(given)))
+    except InvalidValueError as error:
+        raise ExpressionError(f"The number {given} {error}.") from None
 
 
 def _boolean(value: object) -> bool:
@@ -254,7 +264,7 @@ def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidValueError("must be a list")
     return [
-        float(each) if isinstance(each, int) and not isinstance(each, bool) else each
+        _double(each) if isinstance(each, int) and not isinstance(each, bool) else each
         for each in value
     ]
 
@@ -272,7 +282,7 @@ _READERS: dict[ValueForm, Callable[[object], object]] = {
 def _finite(value: object) -> int | float:
     """A number; a whole one without a fraction, as JSON has one kind of number."""
     given = number(value)
-    return int(given) if given == int(given) and abs(given) < _EXACT else given
+    return int(given) if given == int(given) and abs(given) < EXACT else given
 
 
 def _day(value: object) -> str:

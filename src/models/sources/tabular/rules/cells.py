@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from models.core.values import EXACT
+
 
 class Percent(float):
     """A number that its file shows as a percentage: 0.5 as 50 %."""
@@ -26,16 +28,20 @@ Typed: TypeAlias = (
 Cell: TypeAlias = str | Typed | None
 """None is an empty cell. Days and moments are typed only where the file types them."""
 
-EXACT = 2**53
+LONG = 10**15
+"""The least whole number that some readers of numbers round: it has more than 15 digits."""
 
 
 def cell(value: object) -> Cell:
     """The cell a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
-    text of white space alone is empty. A number too large to be one stays infinite, for conversion
-    to count it as lost.
+    text of white space alone is empty. An integer of more than 15 digits is the text of them, as in
+    CSV: most are identifiers, and few numbers hold them. A number too large to be one stays
+    infinite, for conversion to count it as lost.
     """
+    if type(value) is int:
+        return value if -LONG < value < LONG else str(value)
     if isinstance(value, str):
         return value if value and not value.isspace() else None
     # Not a percentage or an amount, which are floats of their own.

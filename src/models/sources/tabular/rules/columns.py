@@ -346,10 +346,17 @@ def profiles(
 
 
 def inferred_columns(
-    headers: Sequence[str], column_profiles: Sequence[ColumnProfile]
+    headers: Sequence[str],
+    column_profiles: Sequence[ColumnProfile],
+    row_keys: Collection[str] = (),
 ) -> list[InferredColumn]:
-    """The columns with their fields; one of them, if any is text, fills the title."""
+    """The columns with their fields; one of them, if any is text, fills the title.
+
+    It is none that fills one of the fields by which rows are told apart.
+    """
     title = _title_place(headers, column_profiles)
+    if title is not None and slug(headers[title], "column") in {*row_keys} - {TITLE_KEY}:
+        title = None
     taken = {TITLE_KEY}
     labels: set[str] = set()
     columns = []

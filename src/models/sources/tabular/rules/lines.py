@@ -19,7 +19,13 @@ _BIGINT, _SHA256 = LENGTH.pack(8), LENGTH.pack(32)
 
 
 class Lines(Protocol):
-    """The form of the lines that rows are copied as."""
+    """The form of the lines that rows are copied as.
+
+    `keys` are the fields by which a row is told from the others; none: by all that it says.
+    """
+
+    @property
+    def keys(self) -> Sequence[str]: ...
 
     def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
         """The line of the row at a position, which counts from 0; its file counts it so."""
@@ -31,6 +37,7 @@ class RecordLines:
 
     lead: bytes
     first: int
+    keys: Sequence[str] = ()
 
     def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
         """A record; it sorts by the position of its row."""
@@ -39,20 +46,17 @@ class RecordLines:
 
 
 class StagedLines:
-    """Rows of a run as they are staged.
-
-    `keys` are the fields by which a row is told from the others; none: by all that it says.
-    """
+    """Rows of a run as they are staged."""
 
     def __init__(self, run_id: Id, keys: Sequence[str] = ()) -> None:
         self._lead = copy_format.columns(len(STAGED_COLUMNS)) + copy_format.value(run_id) + _BIGINT
-        self._keys = keys
+        self.keys = keys
 
     def line(self, position: int, number: int, row: ConvertedRow) -> bytes:
         """A staged row: position, row of the file, identity, digest, title, values."""
         values, title = to_json(row.data), row.title.encode()
         digest = hashlib.sha256(to_json(row.title) + values).digest()
-        identity = self._identity(row) if self._keys else digest
+        identity = self._identity(row) if self.keys else digest
         parts = (
             self._lead,
             position.to_bytes(8),
@@ -71,6 +75,6 @@ class StagedLines:
 
     def _identity(self, row: ConvertedRow) -> bytes:
         values: list[Any] = [
-            row.title if key == TITLE_KEY else row.data.get(key) for key in self._keys
+            row.title if key == TITLE_KEY else row.data.get(key) for key in self.keys
         ]
         return hashlib.sha256(to_json(values)).digest()

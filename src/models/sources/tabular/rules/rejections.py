@@ -88,7 +88,8 @@ class Rejections:
             )
         for place in made.missing:
             spec = self._columns[place].spec
-            yield Rejection(number, None, spec.key, None, f"Row skipped: {spec.label} is required.")
+            why = "is required" if spec.required else "is a key field, and its value does not fit"
+            yield Rejection(number, None, spec.key, None, f"Row skipped: {spec.label} {why}.")
         if made.skipped and not made.missing:
             why = "none of its values fit." if made.lost else "it has no values."
             yield Rejection(number, None, None, None, f"Row skipped: {why}")

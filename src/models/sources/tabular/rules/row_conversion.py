@@ -1,6 +1,6 @@
 """From the cells of rows to the values of records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -28,7 +28,8 @@ class ConvertedRow:
     """The content a row has for a record.
 
     `lost` are the columns, by their place in the mapping, whose cell has no form in its field;
-    `missing` those that are empty and required. A row that is `skipped` makes no record.
+    `missing` those whose value the row needs: it is required, or is a key that is lost. A row that
+    is `skipped` makes no record.
     """
 
     title: str
@@ -41,7 +42,14 @@ class ConvertedRow:
 class RowConversion:
     """The rows of one table as values of one database."""
 
-    def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
+    def __init__(
+        self,
+        columns: Sequence[MappedColumn],
+        conventions: Conventions,
+        row_keys: Collection[str] = (),
+    ) -> None:
+        """`row_keys` are the fields by which a row is told from the others."""
+        self._row_keys = row_keys
         self._growing = {
             column.spec.key: GrowingField(column.spec, uuid4)
             for column in columns
@@ -73,7 +81,10 @@ class RowConversion:
         return self.convert_rows([row])[0]
 
     def convert_rows(self, rows: Sequence[Sequence[Cell]]) -> list[ConvertedRow]:
-        """The values of each row; one that is empty, or lacks what is required, is skipped."""
+        """The values of each row; one that is empty, or lacks what is required, is skipped.
+
+        So is a row whose key has no form in its field: nobody knows which record it means.
+        """
         cells = [*zip(*rows, strict=True)]
         columns = [convert(cells[place]) for place, _, convert in self._columns]
         whole = not any(column.gaps for column in columns)
@@ -96,7 +107,7 @@ class RowConversion:
             value = values[place]
             if value is not None and value is not LOST:
                 result.data[key] = value
-            elif required:
+            elif required or (value is LOST and key in self._row_keys):
                 result.missing = [*result.missing, place]
         result.skipped = bool(result.missing) or not result.data
         result.title = result.data.pop(TITLE_KEY, "")
