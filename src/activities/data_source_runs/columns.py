@@ -1,36 +1,229 @@
-"""The fields that the columns of a table fill, and what a run remembers of the table."""
+"""The fields that the columns of a table fill, and what a run remembers of the table (ADR 0125).
 
-from collections.abc import Sequence
+A column that was read before keeps its field. JSON leaves empty keys out: a column that no row has
+is empty in all of them. Any other table says which columns it has: a field whose column it lacks
+keeps its values.
+"""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+
+from pydantic_core import to_json
+
+from activities.sources.readers.table import column_letter
 from models.core.base import JsonObject
+from models.core.keys import first_free, slug
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
 from models.sources.data_source_runs.rows import SourceRunRow
+from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
 from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.options import MAX_SHEETS
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+
+MAX_HEADERS = 1_000
+"""Names of columns that are remembered: rows may bring new ones without end."""
+_TEXTS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.SELECT})
+"""Kinds that columns of text suggest, depending on how many rows there are."""
 
 
-def mapping_of(run: SourceRunRow, described: JsonObject) -> list[FieldMapping]:
-    """The mapping of a run: its own, else every column fills the field it suggests."""
-    columns = run.plan["fields"] or _suggested(run, described)
-    return [FieldMapping.model_validate(entry) for entry in columns]
+@dataclass(frozen=True, slots=True)
+class ReadColumns:
+    """How a run reads the columns of its table.
+
+    `mapping` says which fields its rows fill, `places` the header of the column of each; a field
+    without one is empty in every row. The fields of `unfilled` were filled before, and keep their
+    values. `notes` tell people what has changed, `remembered` the next run what was read.
+    """
+
+    mapping: Sequence[FieldMapping]
+    places: Mapping[str, str]
+    unfilled: Sequence[str]
+    has_rows: bool
+    notes: JsonObject
+    remembered: JsonObject | None
 
 
-def head_of(described: JsonObject, mapping: Sequence[FieldMapping]) -> JsonObject:
+def config_digest(run: SourceRunRow) -> str:
+    """Tells the config of a run from others."""
+    return sha256(to_json(run.plan["config"])).hexdigest()
+
+
+def read_columns(
+    run: SourceRunRow,
+    described: JsonObject,
+    known: KnownColumns,
+    *,
+    sparse: bool,
+    has_rows: bool,
+) -> ReadColumns:
+    """How to read the columns of a described table; a `sparse` one leaves empty cells out.
+
+    Raises SourceProblem for a column that is not there.
+    """
+    headers = [column["source_path"] for column in described["columns"]]
+    suggests = not run.plan["fields"]
+    if suggests:
+        same = known.config in {"", config_digest(run)}
+        stays = not has_rows or (sparse and same)
+        mapping = _suggested(described["columns"] if has_rows else [], known, headers, stays=stays)
+        places = {one.field_key: one.source_path for one in mapping}
+        if sparse or not headers:
+            mapping += [_kept(one) for one in known.columns if one.field_key not in places]
+        left_out = run.plan.get("leftOut", ())
+        mapping = [one for one in mapping if one.field_key not in left_out]
+    else:
+        mapping = [FieldMapping.model_validate(entry) for entry in run.plan["fields"]]
+        places = _places(mapping, headers, sparse=sparse)
+    if has_rows and mapping and not any(one.field_key in places for one in mapping):
+        raise _missing(mapping[0].source_path, headers)
+    filled = {one.field_key for one in mapping}
+    unfilled = [one for one in known.columns if one.field_key not in filled]
+    absent = [one for one in mapping if one.field_key not in places] if has_rows else []
+    unnamed = unfilled if suggests and headers else []
+    notes = {
+        "added": _added(headers, known, places) if has_rows else [],
+        "missing": [
+            *(_noted(one, valuesKept=False) for one in absent),
+            *(_noted(one, valuesKept=True) for one in unnamed),
+        ],
+        "changed": _changed(described, known) if suggests else [],
+    }
+    remembered = {
+        "columns": [
+            *_remembered(mapping, places, described, known, suggests=suggests),
+            *(asdict(one) | {"found": False} for one in unfilled),
+        ],
+        "headers": [*dict.fromkeys([*known.headers, *headers])][:MAX_HEADERS],
+        "config": config_digest(run),
+        "json_path": described["jsonPath"],
+    }
+    unfilled_keys = [one.field_key for one in unfilled]
+    read = remembered if has_rows else None
+    return ReadColumns(mapping, places, unfilled_keys, has_rows, notes, read)
+
+
+def head_of(described: JsonObject, columns: ReadColumns) -> JsonObject:
     """The part of the progress that tells of the table and its columns."""
     return {
         "sheetName": described["sheetName"],
         "sheets": described["sheets"][:MAX_SHEETS],
-        "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in mapping],
+        "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in columns.mapping],
+        "columns": columns.notes,
+        "unfilled": list(columns.unfilled),
+        "remembered": columns.remembered,
     }
 
 
-def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
-    return [
-        {
-            "sourcePath": column["source_path"],
-            "fieldKey": column["suggested_key"],
-            "label": column["label"],
-            "kind": column["kind"],
-        }
-        for column in described["columns"]
-        if column["suggested_key"] not in run.plan.get("leftOut", ())
+def _suggested(
+    described: Sequence[JsonObject], known: KnownColumns, headers: Sequence[str], *, stays: bool
+) -> list[FieldMapping]:
+    """The mapping of the columns that are there: known ones first, others to fields left to them.
+
+    A new column takes the field of a known one that is gone, unless that `stays` with its field.
+    """
+    known_by_path = {one.source_path: one for one in known.columns}
+    taken = {one.field_key for one in known.columns if stays or one.source_path in headers}
+    kinds = {column["source_path"]: column["kind"] for column in described}
+    mapping = [
+        _kept(one, kinds.get(one.source_path))
+        for one in known.columns
+        if one.source_path in headers
     ]
+    for column in described:
+        if column["source_path"] in known_by_path:
+            continue
+        key = column["suggested_key"]
+        if key in taken:
+            key = first_free(slug(column["source_path"], "column"), {*taken, TITLE_KEY})
+        taken.add(key)
+        new = KnownColumn(column["source_path"], key, column["label"], column["kind"])
+        mapping.append(_kept(new))
+    return mapping
+
+
+def _kept(one: KnownColumn, kind: str | None = None) -> FieldMapping:
+    """A column with the field that it fills."""
+    entry = {"sourcePath": one.source_path, "fieldKey": one.field_key, "label": one.label}
+    return FieldMapping.model_validate({**entry, "kind": kind or one.kind or FieldKind.TEXT.value})
+
+
+def _places(
+    mapping: Sequence[FieldMapping], headers: Sequence[str], *, sparse: bool
+) -> dict[str, str]:
+    """The header of the column that fills each field: named by itself, or by its letter.
+
+    Raises SourceProblem for a column that is not there, and is not left out as empty.
+    """
+    letters = {} if sparse else {column_letter(at): name for at, name in enumerate(headers)}
+    places: dict[str, str] = {}
+    for entry in mapping if headers else ():
+        source = entry.source_path
+        found = source if source in headers else letters.get(source.upper())
+        if found is not None:
+            places[entry.field_key] = found
+        elif not sparse or any(name.startswith(f"{source}.") for name in headers):
+            raise _missing(source, headers)
+    return places
+
+
+def _missing(source: str, headers: Sequence[str]) -> SourceProblem:
+    known = ", ".join(headers[:20])
+    return SourceProblem(
+        ErrorKind.MAPPING, f"There is no column {source[:100]}; there are: {known}.", final=True
+    )
+
+
+def _added(
+    headers: Sequence[str], known: KnownColumns, places: Mapping[str, str]
+) -> list[JsonObject]:
+    """The columns that the source never had before; none when it is read for the first time."""
+    keys = {header: key for key, header in places.items()}
+    new = [name for name in headers if name not in known.headers] if known.headers else []
+    return [{"sourcePath": name, "fieldKey": keys.get(name)} for name in new]
+
+
+def _noted(one: FieldMapping | KnownColumn, **facts: object) -> JsonObject:
+    return {"sourcePath": one.source_path, "fieldKey": one.field_key, **facts}
+
+
+def _changed(described: JsonObject, known: KnownColumns) -> list[JsonObject]:
+    """The columns whose cells suggest another kind than they did."""
+    kinds = _kinds(described)
+    return [
+        _noted(one, before=one.kind, kind=kinds[one.source_path])
+        for one in known.columns
+        if one.kind is not None
+        and one.source_path in kinds
+        and _family(one.kind) != _family(kinds[one.source_path])
+    ]
+
+
+def _family(kind: str) -> str:
+    return FieldKind.TEXT if kind in _TEXTS else kind
+
+
+def _kinds(described: JsonObject) -> dict[str, str]:
+    """The kinds that columns suggest, of those that are not empty."""
+    rows = described["profiled"]
+    columns = described["columns"]
+    return {one["source_path"]: one["kind"] for one in columns if one["null_count"] < rows}
+
+
+def _remembered(
+    mapping: Sequence[FieldMapping],
+    places: Mapping[str, str],
+    described: JsonObject,
+    known: KnownColumns,
+    *,
+    suggests: bool,
+) -> list[JsonObject]:
+    before = {one.source_path: one.kind for one in known.columns}
+    kinds = {**before, **_kinds(described)} if suggests else {}
+    columns = []
+    for entry in mapping:
+        path = places.get(entry.field_key, entry.source_path)
+        found = entry.field_key in places
+        one = KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=found)
+        columns.append(asdict(one))
+    return columns

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from activities.sources.fetchers import Wanted
-from activities.sources.fetching import FORMATS, Fetched
+from activities.sources.fetching import FORMATS, Fetched, is_blank
 from activities.sources.stored import copied, file_at
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_sources.rules.configs import DataSourceKind
@@ -77,6 +77,11 @@ def bytes_in(directory: Path) -> int:
         with suppress(FileNotFoundError):
             size += path.stat().st_size
     return size
+
+
+def are_blank(files: Sequence[Path]) -> bool:
+    """True when files hold nothing but white space."""
+    return all(is_blank(path) for path in files)
 
 
 async def input_files(

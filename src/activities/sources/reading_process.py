@@ -6,6 +6,7 @@ database, and ends when its parent does.
 
 import os
 import resource
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
@@ -16,7 +17,7 @@ from pydantic_core import to_json
 
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
-from activities.sources.readers.table import Row, Table, column_letter, refuse
+from activities.sources.readers.table import Row, Table, refuse
 from models.data.fields.rules.fields import FieldSpec
 from models.sources.tabular.rules.cells import shown_cell, storable
 from models.sources.tabular.rules.columns import (
@@ -70,11 +71,11 @@ class Describe:
 class Fill:
     """Asks for the rows as values of fields, after the first `skip` of them.
 
-    `sources` names the column of each field: its header, its letter, or the path in an object.
-    `lines` is the form of the answer.
+    `sources` names the header of the column of each field; a field without one is empty in every
+    row. `lines` is the form of the answer.
     """
 
-    sources: Sequence[str]
+    sources: Sequence[str | None]
     fields: Sequence[FieldSpec]
     lines: Lines
     skip: int = 0
@@ -150,6 +151,7 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> Iterato
     columns = inferred_columns(table.headers, found)
     yield DESCRIPTION + to_json(
         {
+            "profiled": max((one.filled + one.empty for one in found), default=0),
             "sheetName": table.sheet_name,
             "sheets": table.sheets,
             "jsonPath": table.json_path,
@@ -174,7 +176,7 @@ def _lost(
         return 0
     mapped = [MappedColumn(place, one.field) for place, one in enumerate(columns)]
     conversion = RowConversion(mapped, options.conventions)
-    return sum(conversion.convert(row).lost for row in islice(table.rows(), profiled))
+    return sum(len(conversion.convert(row).lost) for row in islice(table.rows(), profiled))
 
 
 def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes]:
@@ -184,10 +186,10 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
         yield END + b"{}"
         return
     columns = [
-        MappedColumn(_place(table, source), spec)
+        MappedColumn(None if source is None else list(table.headers).index(source), spec)
         for source, spec in zip(request.sources, request.fields, strict=True)
     ]
-    if warned := _warned(table, [column.place for column in columns]):
+    if warned := _warned(table, [one.place for one in columns if one.place is not None]):
         refuse(warned["warning"])
     conversion = RowConversion(columns, options.conventions)
     rows = table.rows()
@@ -216,17 +218,19 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 
 
 class _Batch:
-    """The lines of one message: of how many rows, how many made none, how many cells were lost."""
+    """The lines of one message: of how many rows, how many made none, which cells were lost."""
 
     def __init__(self, rows: int = BATCH) -> None:
         self._rows = rows
-        self.read = self._skipped = self._lost = self._size = 0
+        self.read = self._skipped = self._size = 0
+        self._lost = Counter[str]()
         self._lines: list[bytes] = []
 
     def add(self, row: ConvertedRow, line: bytes) -> None:
         self.read += 1
         self._skipped += row.skipped
-        self._lost += row.lost
+        if row.lost:
+            self._lost.update(row.lost)
         self._size += len(line)
         self._lines.append(line)
 
@@ -249,13 +253,3 @@ def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
         "warning": f"Formulas without a value are in the columns: {which}."
         " Open the workbook in a spreadsheet program and save it, so that they are calculated."
     }
-
-
-def _place(table: Table, source: str) -> int:
-    if source in table.headers:
-        return list(table.headers).index(source)
-    letters = [column_letter(place) for place in range(len(table.headers))]
-    if source.upper() not in letters:
-        known = ", ".join(table.headers[:20])
-        refuse(f"There is no column {source[:100]}; there are: {known}.", ErrorKind.MAPPING)
-    return letters.index(source.upper())

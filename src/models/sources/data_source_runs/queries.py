@@ -107,12 +107,24 @@ def shown_of(row: SourceRunRow) -> JsonObject:
         size = max(size, progress.get("received", 0))
     read = {"rows": progress.get("read", 0), "bytes": size}
     counted = {"rowsFetched": read["rows"], "bytesFetched": read["bytes"]}
+    counted["cellsSkipped"] = progress.get("lost", 0)
     return {
         "progress": {"stage": progress["stage"], **read} if "stage" in progress else None,
         "stats": row.stats or counted,
+        "columns": columns_of_run(progress),
         "reversal": None if row.result is None else row.result.get("reversal"),
         "page_url": source_run_page(row.id),
     }
+
+
+def columns_of_run(progress: JsonObject) -> JsonObject:
+    """The columns of a run that people are told of."""
+    paths = {one["fieldKey"]: one["sourcePath"] for one in progress.get("mapping", ())}
+    skipped = [
+        {"sourcePath": paths.get(key, key), "fieldKey": key, "cells": cells}
+        for key, cells in progress.get("lostIn", {}).items()
+    ]
+    return {**progress.get("columns", {}), "skippedCells": skipped}
 
 
 async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:

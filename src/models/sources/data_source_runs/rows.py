@@ -1,4 +1,4 @@
-"""The type of the row of a run, for whoever executes it."""
+"""The types of the rows of a run and of the columns of its source, for whoever executes it."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -27,6 +27,16 @@ class SourceRunRow(Protocol):
     started_at: datetime | None
     completed_at: datetime | None
     reverted_at: datetime | None
+
+
+class SourceColumnsRow(Protocol):
+    """What is known of the columns of a source."""
+
+    database_id: Id
+    columns: list[dict[str, Any]]
+    headers: list[str]
+    config: str
+    json_path: str | None
 
 
 def source_id_of(run: SourceRunRow) -> Id:

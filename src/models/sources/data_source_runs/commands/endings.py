@@ -210,5 +210,6 @@ def unapplied(run: SourceRunRow) -> JsonObject:
     return {
         "rowsFetched": read,
         "rowsSkipped": read,
+        "cellsSkipped": run.progress.get("lost", 0),
         "bytesFetched": run.progress.get("bytes", 0),
     }

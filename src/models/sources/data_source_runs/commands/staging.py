@@ -1,5 +1,7 @@
 """Staging the rows of a run, a batch per transaction."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import delete, func, literal, select, text, update
@@ -20,17 +22,22 @@ _COPY = f"COPY {staged_row.name} ({', '.join(STAGED_COLUMNS)}) FROM STDIN (FORMA
 
 
 class ReadBatch(NamedTuple):
-    """Rows that were read, how many of them make no record, and how many cells were lost."""
+    """Rows that were read, how many of them make no record, and the cells lost, by their field."""
 
     read: int
     skipped: int
-    lost: int
+    lost: Mapping[str, int]
     lines: bytes
 
     def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
-        counts = (self.read + batch.read, self.skipped + batch.skipped, self.lost + batch.lost)
-        return ReadBatch(*counts, self.lines)
+        lost = added(self.lost, batch.lost)
+        return ReadBatch(self.read + batch.read, self.skipped + batch.skipped, lost, self.lines)
+
+
+def added(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    """The sums of counts by their names."""
+    return Counter(counts) + Counter(more)
 
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
@@ -81,7 +88,8 @@ async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> N
         stage=Stage.STAGE.value,
         read=before.get("read", 0) + batch.read,
         skipped=before.get("skipped", 0) + batch.skipped,
-        lost=before.get("lost", 0) + batch.lost,
+        lost=before.get("lost", 0) + sum(batch.lost.values()),
+        lostIn=added(before.get("lostIn", {}), batch.lost),
     )
 
 

@@ -29,16 +29,18 @@ Grown = Mapping[str, Sequence[JsonObject]]
 
 
 async def filled_fields(
-    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping]
+    work: UnitOfWork,
+    run: SourceRunRow,
+    mapping: Sequence[FieldMapping],
+    columns: Mapping[str, str] | None,
 ) -> list[FieldSpec]:
-    """The fields that the columns fill, in their order.
+    """The fields of the mapping, in its order; `columns` fill those of these keys.
 
-    Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
-    for a key that no column fills.
+    Without rows there are none. Raises SourceProblem for a field the target does not have, or has
+    and cannot be filled, and for a key that no column fills.
     """
-    columns = {entry.field_key: entry.source_path for entry in mapping}
     for key in run.plan["keyFields"]:
-        if key not in columns:
+        if columns is not None and key not in columns:
             near = nearest_first(key, columns, columns)[:MOST_SHOWN]
             filled = ", ".join(f"{name} ({shown(columns[name])})" for name in near)
             raise SourceProblem(

@@ -68,7 +68,8 @@ class ReadOptions:
     """Options for reading a file. `header_row` counts from 1; 0 says that there is none.
 
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
-    With a `query` the file is a SQLite database, and the table what the query gives.
+    Without a `json_path` rows are at the `usual_path`, where there is a list. With a `query` the
+    file is a SQLite database, and the table what the query gives.
     """
 
     format: TableFormat
@@ -78,6 +79,7 @@ class ReadOptions:
     sheet_name: str | None = None
     range: str | None = None
     json_path: str | None = None
+    usual_path: str | None = None
     charset: str | None = None
     query: str | None = None
     params: Sequence[Any] = ()

@@ -17,22 +17,22 @@ from models.sources.tabular.rules.formats import Conventions
 
 @dataclass(frozen=True, slots=True)
 class MappedColumn:
-    """A column, by its place in the rows, and the field it fills."""
+    """A column, by its place in the rows, and the field it fills; without a place it is empty."""
 
-    place: int
+    place: int | None
     spec: FieldSpec
 
 
 @dataclass(slots=True)
 class ConvertedRow:
-    """The content a row has for a record; `lost` cells had no form in their field.
+    """The content a row has for a record; the cells of the fields `lost` had no form there.
 
     `skipped` says why the row makes no record.
     """
 
     title: str
     data: dict[str, Any] = field(default_factory=dict)
-    lost: int = 0
+    lost: Sequence[str] = ()
     skipped: bool = False
 
 
@@ -40,19 +40,18 @@ class RowConversion:
     """The rows of one table as values of one database."""
 
     def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
+        self._lacks = any(one.spec.required for one in columns if one.place is None)
+        placed = [(one.place, one.spec) for one in columns if one.place is not None]
         self._growing = {
-            column.spec.key: GrowingField(column.spec, uuid4)
-            for column in columns
-            if may_grow(column.spec)
+            spec.key: GrowingField(spec, uuid4) for _, spec in placed if may_grow(spec)
         }
-        self._keys = [column.spec.key for column in columns]
+        self._keys = [spec.key for _, spec in placed]
         self._columns = []
-        for column in columns:
-            spec = column.spec
+        for place, spec in placed:
             grown = self._growing.get(spec.key)
             convert = converter(spec, conventions) if grown is None else growing(grown)
             convert_column = column_converter(spec, conventions, convert)
-            self._columns.append((column.place, spec.required, convert_column))
+            self._columns.append((place, spec.required, convert_column))
 
     @property
     def grows(self) -> bool:
@@ -79,20 +78,23 @@ class RowConversion:
         for values in zip(*(column.values for column in columns), strict=True):
             if whole or (None not in values and LOST not in values):
                 data = dict(zip(keys, values, strict=True))
-                results.append(ConvertedRow(data.pop(TITLE_KEY, ""), data))
+                title = data.pop(TITLE_KEY, "")
+                results.append(ConvertedRow(title, data, skipped=self._lacks))
             else:
                 results.append(self._with_gaps(values))
         return results
 
     def _with_gaps(self, values: Sequence[Any]) -> ConvertedRow:
         """A row some of whose values are missing, or lost."""
-        result = ConvertedRow("")
+        result, lost = ConvertedRow("", skipped=self._lacks), []
         for key, (_, required, _), value in zip(self._keys, self._columns, values, strict=True):
             if value is None or value is LOST:
-                result.lost += value is LOST
+                if value is LOST:
+                    lost.append(key)
                 result.skipped = result.skipped or required
             else:
                 result.data[key] = value
+        result.lost = lost
         result.skipped = result.skipped or not result.data
         result.title = result.data.pop(TITLE_KEY, "")
         return result
