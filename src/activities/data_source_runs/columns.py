@@ -6,7 +6,7 @@ keeps its values.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 
 from pydantic_core import to_json
@@ -33,15 +33,17 @@ class ReadColumns:
 
     `mapping` says which fields its rows fill, `places` the header of the column of each; a field
     without one is empty in every row. The fields of `unfilled` were filled before, and keep their
-    values. `notes` tell people what has changed, `remembered` the next run what was read.
+    values. `suggests` says that no mapping was given. `notes` tell people what has
+    changed, `remembered` the next run what was read.
     """
 
     mapping: Sequence[FieldMapping]
     places: Mapping[str, str]
-    unfilled: Sequence[str]
+    unfilled: Sequence[KnownColumn]
     has_rows: bool
-    notes: JsonObject
-    remembered: JsonObject | None
+    suggests: bool
+    notes: JsonObject = field(default_factory=dict)
+    remembered: JsonObject | None = None
 
 
 def config_digest(run: SourceRunRow) -> str:
@@ -62,45 +64,47 @@ def read_columns(
     Raises SourceProblem for a column that is not there.
     """
     headers = [column["source_path"] for column in described["columns"]]
-    suggests = not run.plan["fields"]
-    if suggests:
-        same = known.config in {"", config_digest(run)}
-        stays = not has_rows or (sparse and same)
+    if run.plan["fields"]:
+        mapping = [FieldMapping.model_validate(entry) for entry in run.plan["fields"]]
+        places = _places(mapping, headers, sparse=sparse)
+    else:
+        stays = not has_rows or (sparse and known.config in {"", config_digest(run)})
         mapping = _suggested(described["columns"] if has_rows else [], known, headers, stays=stays)
         places = {one.field_key: one.source_path for one in mapping}
         if sparse or not headers:
             mapping += [_kept(one) for one in known.columns if one.field_key not in places]
         left_out = run.plan.get("leftOut", ())
         mapping = [one for one in mapping if one.field_key not in left_out]
-    else:
-        mapping = [FieldMapping.model_validate(entry) for entry in run.plan["fields"]]
-        places = _places(mapping, headers, sparse=sparse)
     if has_rows and mapping and not any(one.field_key in places for one in mapping):
         raise _missing(mapping[0].source_path, headers)
     filled = {one.field_key for one in mapping}
-    unfilled = [one for one in known.columns if one.field_key not in filled]
-    absent = [one for one in mapping if one.field_key not in places] if has_rows else []
-    unnamed = unfilled if suggests and headers else []
-    notes = {
-        "added": _added(headers, known, places) if has_rows else [],
+    columns = ReadColumns(
+        mapping=mapping,
+        places=places,
+        unfilled=[one for one in known.columns if one.field_key not in filled],
+        has_rows=has_rows,
+        suggests=not run.plan["fields"],
+    )
+    return replace(
+        columns,
+        notes=_notes(columns, described, known),
+        remembered=_remembered(run, columns, described, known) if has_rows else None,
+    )
+
+
+def _notes(columns: ReadColumns, described: JsonObject, known: KnownColumns) -> JsonObject:
+    """What people should know of the columns, as `RunColumns` has it."""
+    headers = [column["source_path"] for column in described["columns"]]
+    absent = [one for one in columns.mapping if one.field_key not in columns.places]
+    named = columns.unfilled if columns.suggests and headers else ()
+    return {
+        "added": _added(headers, known, columns.places) if columns.has_rows else [],
         "missing": [
-            *(_noted(one, valuesKept=False) for one in absent),
-            *(_noted(one, valuesKept=True) for one in unnamed),
+            *(_noted(one, valuesKept=False) for one in absent if columns.has_rows),
+            *(_noted(one, valuesKept=True) for one in named),
         ],
-        "changed": _changed(described, known) if suggests else [],
+        "changed": _changed(described, known) if columns.suggests else [],
     }
-    remembered = {
-        "columns": [
-            *_remembered(mapping, places, described, known, suggests=suggests),
-            *(asdict(one) | {"found": False} for one in unfilled),
-        ],
-        "headers": [*dict.fromkeys([*known.headers, *headers])][:MAX_HEADERS],
-        "config": config_digest(run),
-        "json_path": described["jsonPath"],
-    }
-    unfilled_keys = [one.field_key for one in unfilled]
-    read = remembered if has_rows else None
-    return ReadColumns(mapping, places, unfilled_keys, has_rows, notes, read)
 
 
 def head_of(described: JsonObject, columns: ReadColumns) -> JsonObject:
@@ -110,7 +114,7 @@ def head_of(described: JsonObject, columns: ReadColumns) -> JsonObject:
         "sheets": described["sheets"][:MAX_SHEETS],
         "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in columns.mapping],
         "columns": columns.notes,
-        "unfilled": list(columns.unfilled),
+        "unfilled": [one.field_key for one in columns.unfilled],
         "remembered": columns.remembered,
     }
 
@@ -211,19 +215,21 @@ def _kinds(described: JsonObject) -> dict[str, str]:
 
 
 def _remembered(
-    mapping: Sequence[FieldMapping],
-    places: Mapping[str, str],
-    described: JsonObject,
-    known: KnownColumns,
-    *,
-    suggests: bool,
-) -> list[JsonObject]:
+    run: SourceRunRow, columns: ReadColumns, described: JsonObject, known: KnownColumns
+) -> JsonObject:
+    """What the next run is told of this one, as `SourceColumns` has it, but for ids of fields."""
     before = {one.source_path: one.kind for one in known.columns}
-    kinds = {**before, **_kinds(described)} if suggests else {}
-    columns = []
-    for entry in mapping:
-        path = places.get(entry.field_key, entry.source_path)
-        found = entry.field_key in places
-        one = KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=found)
-        columns.append(asdict(one))
-    return columns
+    kinds = {**before, **_kinds(described)} if columns.suggests else {}
+    read = []
+    for entry in columns.mapping:
+        path = columns.places.get(entry.field_key, entry.source_path)
+        found = entry.field_key in columns.places
+        read.append(KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=found))
+    read += [replace(one, found=False) for one in columns.unfilled]
+    headers = [*known.headers, *(column["source_path"] for column in described["columns"])]
+    return {
+        "columns": [asdict(one) for one in read],
+        "headers": [*dict.fromkeys(headers)][:MAX_HEADERS],
+        "config": config_digest(run),
+        "json_path": described["jsonPath"],
+    }

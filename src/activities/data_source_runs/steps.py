@@ -193,12 +193,12 @@ class DataSourceRunActivities:
             found = columns.places if columns.has_rows else None
             specs = await filled_fields(work, run, columns.mapping, found)
         filled = [one for one in specs if one.key in columns.places or one.required]
+        head = head_of(described, columns)
         request = Fill(
             sources=[columns.places.get(one.key) for one in filled],
             fields=filled,
-            lines=StagedLines(run.id, run.plan["keyFields"], columns.unfilled),
+            lines=StagedLines(run.id, run.plan["keyFields"], head["unfilled"]),
         )
-        head = head_of(described, columns)
         if not appends(run):
             await self._stage(run, table, request, counts, head)
             return False

@@ -85,8 +85,13 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " one. A column suggests a kind when all of its cells agree; everything else is `text`."
         " Nothing is guessed.\n\n"
         "With `fields` the columns that are named fill these fields. `sourcePath` is the header of"
-        " a column, its letter, or for JSON its path. A cell that has no form of its field is left"
-        " empty and counted in `skippedCells`.",
+        " a column, its letter, or for JSON its path. A cell that cannot be read as a value of its"
+        " field is left empty and counted: in `skippedCells` of an import, and of a run in"
+        " `stats.cellsSkipped` and by column in `columns.skippedCells`.\n\n"
+        "A data source remembers its columns: each keeps its field. JSON leaves empty keys out, so"
+        " a key that no object has empties its field. Where another table lacks a column, its field"
+        " keeps its values until the column is back; a missing column that `fields` names fails the"
+        " run. `columns` of a run names what is new, missing or of another kind.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
             ("Days", "ISO 8601; `1/2/2026` only where `dateOrder` says which of them is the day"),
@@ -122,7 +127,8 @@ NOTES: Mapping[Subject, SubjectNote] = {
     Subject.REMOVAL: SubjectNote(
         "`removedRows` says what becomes of the record of a row that the source has no more. A run"
         " that would remove more than `removalGuardPercent` of the known rows fails with `guard`"
-        " and changes nothing; `force` lets it. A fetch that fails removes nothing.",
+        " and changes nothing; `force` lets it. A fetch that fails removes nothing. A source that"
+        " was read before may be empty: an empty list, headers alone, or no bytes are no rows.",
         (
             ("`archive`", "the record is archived"),
             ("`delete`", "the record goes to the trash, for 30 days"),

@@ -1,9 +1,13 @@
 """Ending runs for ever, and telling whoever waits for one, in one transaction."""
 
+from collections.abc import Sequence
+from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from sqlalchemy import select
+from pydantic_core import to_json
+from sqlalchemy import and_, func, literal, select, true
+from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
@@ -15,9 +19,10 @@ from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.commands.staging import unstage
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
-from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.queries import columns_of_run, get_run, remarks
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.shapes import RunColumns
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -95,6 +100,8 @@ async def _notify(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
         await _notify_of_import(work, run, end)
     elif end.problem is not None:
         await _notify_of_failure(work, run, run.data_source_id, end.problem)
+    else:
+        await _notify_of_columns(work, run, run.data_source_id)
 
 
 async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
@@ -105,7 +112,7 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
         title, body = f"“{label}” could not be imported", end.problem.message
         data["errorKind"] = end.problem.kind.value
     else:
-        title, body = f"“{label}” was imported", _counted(end.stats)
+        title, body = f"“{label}” was imported", _counted(run, end.stats)
     result = end.result or {}
     notice = Notice(
         kind=NotificationKind.IMPORT_FINISHED,
@@ -119,15 +126,18 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
     await notify(work, run.workspace_id, [run.actor_user_id], notice)
 
 
-def _counted(stats: JsonObject) -> str:
+def _counted(run: SourceRunRow, stats: JsonObject) -> str:
     written = sum(stats[name] for name in ("rowsInserted", "rowsUpdated", "rowsUnchanged"))
-    return f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
+    counts = [
+        f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
+    ]
+    return " ".join([*counts, *remarks(RunColumns.model_validate(columns_of_run(run.progress)))])
 
 
 async def _notify_of_failure(
     work: UnitOfWork, run: SourceRunRow, data_source_id: Id, problem: SourceProblem
 ) -> None:
-    """Notify whoever the run acted for, or the owners when that person has left.
+    """Notify of a failure.
 
     A refresh that repeats by itself is told of once for each kind of failure, until one succeeds.
     """
@@ -145,24 +155,68 @@ async def _notify_of_failure(
         data={"dataSourceId": str(data_source_id), "errorKind": problem.kind.value},
         key=f"data-source-failed/{key}",
     )
-    person = run.actor_user_id
-    if person is not None and await role_of(work, run.workspace_id, person) is not None:
-        recipients = [person]
-    else:
-        recipients = await members_with(work, run.workspace_id, Role.OWNER)
-    await notify(work, run.workspace_id, recipients, notice)
+    await notify(work, run.workspace_id, await _recipients(work, run), notice)
 
 
+_NONE = literal([], JSONB)
 _BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})
 
 
-async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
+async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id: Id) -> None:
+    """Notify of cells that could not be read, and of columns that are missing or have changed.
+
+    A refresh that repeats by itself notifies once of the same, until a run has none of it.
+    """
+    columns = RunColumns.model_validate(columns_of_run(run.progress))
+    if not (columns.missing or columns.changed or columns.skipped_cells):
+        return
+    source = await source_item(work, run.workspace_id, data_source_id)
+    key = str(run.id)
+    if run.trigger in _BY_ITSELF:
+        since = await _last_success(work, run.workspace_id, data_source_id, whole=True)
+        told = (columns.missing, columns.changed, columns.skipped_cells)
+        named = [[one.source_path for one in part] for part in told]
+        key = f"{data_source_id}/{since}/{sha256(to_json(named)).hexdigest()}"
+    notice = Notice(
+        kind=NotificationKind.DATA_SOURCE_FAILED,
+        title=f"“{source.title}” was refreshed, but not all of it could be read",
+        body=" ".join(remarks(columns)),
+        item_id=source.id,
+        run_id=run.id,
+        data={
+            "dataSourceId": str(data_source_id),
+            "status": DataSourceRunStatus.SUCCEEDED.value,
+            "columns": columns.model_dump(mode="json", by_alias=True),
+        },
+        key=f"data-source-columns/{key}",
+    )
+    await notify(work, run.workspace_id, await _recipients(work, run), notice)
+
+
+async def _recipients(work: UnitOfWork, run: SourceRunRow) -> Sequence[Id]:
+    """The person that a refresh acted for, or the owners when that person has left."""
+    person = run.actor_user_id
+    if person is not None and await role_of(work, run.workspace_id, person) is not None:
+        return [person]
+    return await members_with(work, run.workspace_id, Role.OWNER)
+
+
+async def _last_success(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, *, whole: bool = False
+) -> Id | None:
+    """The last run that succeeded; a `whole` one found all columns and read all cells."""
+    progress = data_source_run.c.progress
+    is_whole = and_(
+        func.coalesce(progress["lost"].as_integer(), 0) == 0,
+        func.coalesce(progress[("columns", "missing")], _NONE) == _NONE,
+    )
     run_id: Id | None = await work.scalar(
         select(data_source_run.c.id)
         .where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == data_source_id,
             data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            is_whole if whole else true(),
         )
         .order_by(data_source_run.c.created_at.desc())
         .limit(1)
