@@ -1,12 +1,10 @@
 """Ending runs for ever, and telling whoever waits for one, in one transaction."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from pydantic_core import to_json
-from sqlalchemy import and_, func, literal, select, true
+from sqlalchemy import literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Principal, Role
@@ -65,6 +63,8 @@ async def end_run(
         end.status,
         completed_at=now,
         plan=plan,
+        # The next run finds it beside its source.
+        progress=data_source_run.c.progress.op("-", return_type=JSONB())(literal("remembered")),
         stats={**end.stats, "durationMs": duration},
         result=end.result,
         error=None if problem is None else problem.message,
@@ -158,25 +158,23 @@ async def _notify_of_failure(
     await notify(work, run.workspace_id, await _recipients(work, run), notice)
 
 
-_NONE = literal([], JSONB)
 _BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})
 
 
 async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id: Id) -> None:
     """Notify of cells that could not be read, and of columns that are missing or have changed.
 
-    A refresh that repeats by itself notifies once of the same, until a run has none of it.
+    A refresh that repeats by itself says only what the one before it did not say.
     """
     columns = RunColumns.model_validate(columns_of_run(run.progress))
-    if not (columns.missing or columns.changed or columns.skipped_cells):
+    if run.trigger in _BY_ITSELF:
+        before = RunColumns.model_validate(await _columns_before(work, run))
+        is_told = _named(columns) <= _named(before) and not columns.changed
+    else:
+        is_told = not (_named(columns) or columns.changed)
+    if is_told:
         return
     source = await source_item(work, run.workspace_id, data_source_id)
-    key = str(run.id)
-    if run.trigger in _BY_ITSELF:
-        since = await _last_success(work, run.workspace_id, data_source_id, whole=True)
-        told = (columns.missing, columns.changed, columns.skipped_cells)
-        named = [[one.source_path for one in part] for part in told]
-        key = f"{data_source_id}/{since}/{sha256(to_json(named)).hexdigest()}"
     notice = Notice(
         kind=NotificationKind.DATA_SOURCE_FAILED,
         title=f"“{source.title}” was refreshed, but not all of it could be read",
@@ -188,9 +186,31 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
             "status": DataSourceRunStatus.SUCCEEDED.value,
             "columns": columns.model_dump(mode="json", by_alias=True),
         },
-        key=f"data-source-columns/{key}",
+        key=f"data-source-columns/{run.id}",
     )
     await notify(work, run.workspace_id, await _recipients(work, run), notice)
+
+
+def _named(columns: RunColumns) -> set[tuple[str, str]]:
+    """The columns that are missing, and those with cells that could not be read."""
+    missing = {("missing", one.source_path) for one in columns.missing}
+    return missing | {("skipped", one.source_path) for one in columns.skipped_cells}
+
+
+async def _columns_before(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
+    """The columns of the last run of the same source that succeeded before this one."""
+    progress: JsonObject | None = await work.scalar(
+        select(data_source_run.c.progress)
+        .where(
+            data_source_run.c.workspace_id == run.workspace_id,
+            data_source_run.c.data_source_id == run.data_source_id,
+            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            data_source_run.c.id != run.id,
+        )
+        .order_by(data_source_run.c.created_at.desc())
+        .limit(1)
+    )
+    return columns_of_run(progress or {})
 
 
 async def _recipients(work: UnitOfWork, run: SourceRunRow) -> Sequence[Id]:
@@ -201,22 +221,13 @@ async def _recipients(work: UnitOfWork, run: SourceRunRow) -> Sequence[Id]:
     return await members_with(work, run.workspace_id, Role.OWNER)
 
 
-async def _last_success(
-    work: UnitOfWork, workspace_id: Id, data_source_id: Id, *, whole: bool = False
-) -> Id | None:
-    """The last run that succeeded; a `whole` one found all columns and read all cells."""
-    progress = data_source_run.c.progress
-    is_whole = and_(
-        func.coalesce(progress["lost"].as_integer(), 0) == 0,
-        func.coalesce(progress[("columns", "missing")], _NONE) == _NONE,
-    )
+async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
     run_id: Id | None = await work.scalar(
         select(data_source_run.c.id)
         .where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id == data_source_id,
             data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
-            is_whole if whole else true(),
         )
         .order_by(data_source_run.c.created_at.desc())
         .limit(1)
