@@ -12,13 +12,18 @@ from hashlib import sha256
 from pydantic_core import to_json
 
 from activities.sources.readers.table import column_letter
+from activities.sources.reading import Reading
+from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
+from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.sources.data_source_runs.commands.source_columns import is_read_again
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
-from models.sources.data_sources.rules.configs import FieldMapping
-from models.sources.tabular.rules.options import MAX_SHEETS
+from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
+from models.sources.tabular.rules.lines import StagedLines
+from models.sources.tabular.rules.options import MAX_SHEETS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 MAX_HEADERS = 1_000
@@ -33,8 +38,8 @@ class ReadColumns:
 
     `mapping` says which fields its rows fill, `places` the header of the column of each; a field
     without one is empty in every row. The fields of `unfilled` were filled before, and keep their
-    values. `suggests` says that no mapping was given. `notes` tell people what has
-    changed, `remembered` the next run what was read.
+    values. `suggests` says that no mapping was given. `head` is the part of the progress that tells
+    of the table: what has changed, for people, and what was read, for the next run.
     """
 
     mapping: Sequence[FieldMapping]
@@ -42,13 +47,30 @@ class ReadColumns:
     unfilled: Sequence[KnownColumn]
     has_rows: bool
     suggests: bool
-    notes: JsonObject = field(default_factory=dict)
-    remembered: JsonObject | None = None
+    head: JsonObject = field(default_factory=dict)
 
 
 def config_digest(run: SourceRunRow) -> str:
     """Tells the config of a run from others."""
     return sha256(to_json(run.plan["config"])).hexdigest()
+
+
+async def described_columns(
+    run: SourceRunRow, table: Reading, options: ReadOptions, known: KnownColumns
+) -> ReadColumns:
+    """How to read the columns of a table, as it describes them. Raises SourceProblem."""
+    # The kinds of columns show in all rows; they are not asked for where a mapping says them.
+    # Whether there are rows is asked of JSON alone: other tables have columns without them.
+    of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
+    profiled = (1 if of_objects else 0) if run.plan["fields"] else None
+    described = await table.describe(0, profiled)
+    return read_columns(
+        run,
+        described,
+        known,
+        sparse=of_objects and run.plan["kind"] != DataSourceKind.SQL and is_read_again(run),
+        has_rows=described["profiled"] > 0 if profiled != 0 else bool(described["columns"]),
+    )
 
 
 def read_columns(
@@ -87,8 +109,14 @@ def read_columns(
     )
     return replace(
         columns,
-        notes=_notes(columns, described, known),
-        remembered=_remembered(run, columns, described, known) if has_rows else None,
+        head={
+            "sheetName": described["sheetName"],
+            "sheets": described["sheets"][:MAX_SHEETS],
+            "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in mapping],
+            "columns": _notes(columns, described, known),
+            "unfilled": [one.field_key for one in columns.unfilled],
+            "remembered": _remembered(run, columns, described, known) if has_rows else None,
+        },
     )
 
 
@@ -107,16 +135,15 @@ def _notes(columns: ReadColumns, described: JsonObject, known: KnownColumns) -> 
     }
 
 
-def head_of(described: JsonObject, columns: ReadColumns) -> JsonObject:
-    """The part of the progress that tells of the table and its columns."""
-    return {
-        "sheetName": described["sheetName"],
-        "sheets": described["sheets"][:MAX_SHEETS],
-        "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in columns.mapping],
-        "columns": columns.notes,
-        "unfilled": [one.field_key for one in columns.unfilled],
-        "remembered": columns.remembered,
-    }
+def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns) -> Fill:
+    """The request for rows as values of the fields of a mapping."""
+    filled = [one for one in specs if one.key in columns.places or one.required]
+    unfilled = [one.field_key for one in columns.unfilled]
+    return Fill(
+        sources=[columns.places.get(one.key) for one in filled],
+        fields=filled,
+        lines=StagedLines(run.id, run.plan["keyFields"], unfilled),
+    )
 
 
 def _suggested(

@@ -1,7 +1,7 @@
 """The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -12,15 +12,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.appending import append_rows, refuse_empty
-from activities.data_source_runs.columns import config_digest, head_of, read_columns
+from activities.data_source_runs.columns import ReadColumns, described_columns, filling
 from activities.data_source_runs.inputs import (
-    are_blank,
     bytes_in,
     content_with,
     fetched_by,
     input_files,
+    options_as_before,
     page_key,
-    read_options_of,
     scratch,
     wanted_by,
 )
@@ -35,19 +34,10 @@ from activities.sources.reading_process import Fill
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.appending import appends
-from models.sources.data_source_runs.commands.source_columns import is_read_again, known_columns
 from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_source_runs.rules import (
-    DataSourceRunStatus,
-    KnownColumns,
-    RunTrigger,
-    Stage,
-)
-from models.sources.data_sources.rules.configs import DataSourceKind
-from models.sources.tabular.rules.lines import StagedLines
-from models.sources.tabular.rules.options import ReadOptions, TableFormat
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
@@ -147,58 +137,20 @@ class DataSourceRunActivities:
                 wanted = wanted_by(run)
                 size = {"bytes": bytes_in(directory)} if wanted.stored else {}
                 await self._progress(run, stage=Stage.STAGE.value, **size)
-                options, known = await self._options(run, wanted, files)
+                options, known = await options_as_before(self._database, run, wanted, files)
                 async with reading(files, options) as table:
-                    ended = await self._read(run, table, options, known, counts)
+                    columns = await described_columns(run, table, options, known)
+                    ended = await self._read(run, table, columns, counts)
         return await self._closed(run_id, counts) if ended else StepReply(CONTINUE, counts)
 
-    async def _options(
-        self, run: SourceRunRow, wanted: Wanted, files: Sequence[Path]
-    ) -> tuple[ReadOptions, KnownColumns]:
-        """The options that read a source as it was read before, and what is known of its columns.
-
-        A blank file of such a source has no rows, whatever its format.
-        """
-        async with self._database.transaction() as work:
-            known = await known_columns(work, run)
-        options = read_options_of(wanted, fetched_by(run))
-        if options.query is None and known.columns and await asyncio.to_thread(are_blank, files):
-            options = replace(options, format=TableFormat.NDJSON)
-        if known.config == config_digest(run):
-            options = replace(options, usual_path=known.json_path)
-        return options, known
-
     async def _read(
-        self,
-        run: SourceRunRow,
-        table: Reading,
-        options: ReadOptions,
-        known: KnownColumns,
-        counts: dict[str, int],
+        self, run: SourceRunRow, table: Reading, columns: ReadColumns, counts: dict[str, int]
     ) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
-        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        # Whether there are rows is asked of JSON alone: other tables have columns without them.
-        of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
-        profiled = (1 if of_objects else 0) if run.plan["fields"] else None
-        described = await table.describe(0, profiled)
-        columns = read_columns(
-            run,
-            described,
-            known,
-            sparse=of_objects and run.plan["kind"] != DataSourceKind.SQL and is_read_again(run),
-            has_rows=described["profiled"] > 0 if profiled != 0 else bool(described["columns"]),
-        )
         async with self._database.transaction() as work:
             found = columns.places if columns.has_rows else None
             specs = await filled_fields(work, run, columns.mapping, found)
-        filled = [one for one in specs if one.key in columns.places or one.required]
-        head = head_of(described, columns)
-        request = Fill(
-            sources=[columns.places.get(one.key) for one in filled],
-            fields=filled,
-            lines=StagedLines(run.id, run.plan["keyFields"], head["unfilled"]),
-        )
+        request, head = filling(run, specs, columns), columns.head
         if not appends(run):
             await self._stage(run, table, request, counts, head)
             return False

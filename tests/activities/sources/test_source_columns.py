@@ -470,8 +470,10 @@ async def test_people_are_notified_once_of_the_same(source: MakeSource) -> None:
     rows[0]["day"] = "1/2/2024"
     await goods.read(rows, ["code", "qty", "day", "size"], trigger=by_itself)
     assert (await told())[1:] == [
-        "Cells that could not be read, and are empty: day (1), qty (1). Columns of another kind than"
-        " before: day (date to text)."
+        (
+            "Cells that could not be read, and are empty: day (1), qty (1)."
+            " Columns of another kind than before: day (date to text)."
+        )
     ]
     wanted = select(workspace_event.c.data).where(
         workspace_event.c.workspace_id == space.id, workspace_event.c.type == "data_source.run"
