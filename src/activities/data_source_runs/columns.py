@@ -34,7 +34,7 @@ _TEXTS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.SELECT})
 
 @dataclass(frozen=True, slots=True)
 class ReadColumns:
-    """How a run reads the columns of its table.
+    """The columns of a table as a run reads them.
 
     `mapping` says which fields its rows fill, `places` the header of the column of each; a field
     without one is empty in every row. The fields of `unfilled` were filled before, and keep their
@@ -58,7 +58,7 @@ def config_digest(run: SourceRunRow) -> str:
 async def described_columns(
     run: SourceRunRow, table: Reading, options: ReadOptions, known: KnownColumns
 ) -> ReadColumns:
-    """How to read the columns of a table, as it describes them. Raises SourceProblem."""
+    """The way to read the columns of a table, as it describes them. Raises SourceProblem."""
     # The kinds of columns show in all rows; they are not asked for where a mapping says them.
     # Whether there are rows is asked of JSON alone: other tables have columns without them.
     of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
@@ -81,7 +81,7 @@ def read_columns(
     sparse: bool,
     has_rows: bool,
 ) -> ReadColumns:
-    """How to read the columns of a described table; a `sparse` one leaves empty cells out.
+    """The way to read the columns of a described table; a `sparse` one leaves empty cells out.
 
     Raises SourceProblem for a column that is not there.
     """
@@ -121,7 +121,7 @@ def read_columns(
 
 
 def _notes(columns: ReadColumns, described: JsonObject, known: KnownColumns) -> JsonObject:
-    """What people should know of the columns, as `RunColumns` has it."""
+    """The remarks on the columns, as `RunColumns` has them."""
     headers = [column["source_path"] for column in described["columns"]]
     absent = [one for one in columns.mapping if one.field_key not in columns.places]
     named = columns.unfilled if columns.suggests and headers else ()
@@ -235,7 +235,7 @@ def _family(kind: str) -> str:
 
 
 def _kinds(described: JsonObject) -> dict[str, str]:
-    """The kinds that columns suggest, of those that are not empty."""
+    """The kinds that columns suggest, without empty ones."""
     rows = described["profiled"]
     columns = described["columns"]
     return {one["source_path"]: one["kind"] for one in columns if one["null_count"] < rows}
@@ -244,7 +244,7 @@ def _kinds(described: JsonObject) -> dict[str, str]:
 def _remembered(
     run: SourceRunRow, columns: ReadColumns, described: JsonObject, known: KnownColumns
 ) -> JsonObject:
-    """What the next run is told of this one, as `SourceColumns` has it, but for ids of fields."""
+    """The columns for the next run, as `SourceColumns` has them, but for ids of fields."""
     before = {one.source_path: one.kind for one in known.columns}
     kinds = {**before, **_kinds(described)} if columns.suggests else {}
     read = []

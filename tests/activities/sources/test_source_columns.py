@@ -1,4 +1,4 @@
-"""What refreshes make of columns that come, go and change, and of sources without rows.
+"""Refreshes of sources whose columns come, go and change, and of sources without rows.
 
 Steps run without Temporal, on pages that were fetched already.
 """

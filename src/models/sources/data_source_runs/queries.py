@@ -131,7 +131,7 @@ def columns_of_run(progress: JsonObject) -> JsonObject:
 
 
 def remarks(columns: RunColumns) -> list[str]:
-    """What people should know of the columns of a run, in sentences."""
+    """The columns of a run that people should know of, in sentences."""
     kept = [one.source_path for one in columns.missing if one.values_kept]
     emptied = [one.source_path for one in columns.missing if not one.values_kept]
     changed = [f"{one.source_path} ({one.before} to {one.kind})" for one in columns.changed]

@@ -30,7 +30,7 @@ class SourceRunRow(Protocol):
 
 
 class SourceColumnsRow(Protocol):
-    """What is known of the columns of a source."""
+    """The known columns of a source."""
 
     database_id: Id
     columns: list[dict[str, Any]]

@@ -88,7 +88,7 @@ class KnownColumn:
 
 @dataclass(frozen=True, slots=True)
 class KnownColumns:
-    """What is known of the columns of a source; nothing, before it was first read.
+    """The known columns of a source; none before it was first read.
 
     `headers` names all that were ever there. `config` is the digest of the config they were read
     with, empty where it is unknown; `json_path` is where the rows were.

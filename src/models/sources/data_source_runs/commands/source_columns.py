@@ -1,4 +1,4 @@
-"""What is known of the columns of a source, from one run to the next (ADR 0125)."""
+"""The known columns of a source, from one run to the next (ADR 0125)."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def is_read_again(run: SourceRunRow) -> bool:
 
 
 async def known_columns(work: UnitOfWork, run: SourceRunRow) -> KnownColumns:
-    """What is known of the columns whose fields are still there."""
+    """The known columns, of fields that are still there."""
     row = await _find(work, run)
     if row is None:
         return KnownColumns()
