@@ -34,7 +34,7 @@ async def filled_fields(
     mapping: Sequence[FieldMapping],
     columns: Mapping[str, str] | None,
 ) -> list[FieldSpec]:
-    """The fields of the mapping, in its order; `columns` fill those of these keys.
+    """The fields of the mapping, in its order; `columns` fill the fields of these keys.
 
     Without rows there are none. Raises SourceProblem for a field the target does not have, or has
     and cannot be filled, and for a key that no column fills.
