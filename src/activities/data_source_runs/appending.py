@@ -46,7 +46,7 @@ async def append_rows(
     mapping = [FieldMapping.model_validate(entry) for entry in head["mapping"]]
     # The fields come before the rows, and their options from the rows: these are read twice.
     new_options = await _needed_options(table, request)
-    total = ReadBatch(0, 0, 0, b"")
+    total = ReadBatch(0, 0, {}, b"")
     async with database.transaction() as work:
         target = await appending.create_target(work, run, mapping, new_options)
         fields = appending.with_options(request.fields, new_options)
@@ -65,7 +65,8 @@ async def append_rows(
             form = replace(request, fields=fields, lines=target.lines)
             await table.fill(form, append)
         refuse_empty(total.read)
-        told = {"read": total.read, "skipped": total.skipped, "lost": total.lost, **head}
+        lost = {"lost": sum(total.lost.values()), "lostIn": total.lost}
+        told = {"read": total.read, "skipped": total.skipped, **lost, **head}
         inserted = total.read - total.skipped
         stats = await appending.finish_append(work, run, target, inserted, **told)
         inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)

@@ -12,14 +12,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.appending import append_rows, refuse_empty
-from activities.data_source_runs.columns import head_of, kinds_of, mapping_of
+from activities.data_source_runs.columns import ReadColumns, described_columns, filling, looked_for
 from activities.data_source_runs.inputs import (
     bytes_in,
     content_with,
     fetched_by,
     input_files,
+    options_as_before,
     page_key,
-    read_options_of,
     scratch,
     wanted_by,
 )
@@ -37,9 +37,13 @@ from models.sources.data_source_runs.commands.appending import appends
 from models.sources.data_source_runs.commands.staging import ReadBatch
 from models.sources.data_source_runs.commands.targets import filled_fields, known_fields
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
-from models.sources.tabular.rules.formats import Conventions
-from models.sources.tabular.rules.lines import StagedLines
+from models.sources.data_source_runs.rules import (
+    DataSourceRunStatus,
+    KnownColumns,
+    RunTrigger,
+    Stage,
+)
+from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from runtime.database import Database
@@ -140,25 +144,20 @@ class DataSourceRunActivities:
                 wanted = wanted_by(run)
                 size = {"bytes": bytes_in(directory)} if wanted.stored else {}
                 await self._progress(run, stage=Stage.STAGE.value, **size)
-                options = read_options_of(wanted, fetched_by(run))
+                options, known = await options_as_before(self._database, run, wanted, files)
                 async with reading(files, options) as table:
-                    ended = await self._read(run, table, counts)
+                    columns = await self._described(run, table, options, known)
+                    ended = await self._read(run, table, columns, counts)
         return await self._closed(run_id, counts) if ended else StepReply(CONTINUE, counts)
 
-    async def _read(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> bool:
+    async def _read(
+        self, run: SourceRunRow, table: Reading, columns: ReadColumns, counts: dict[str, int]
+    ) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
-        described = await self._described(run, table)
-        mapping = mapping_of(run.plan["fields"], described, run.plan.get("leftOut", ()))
         async with self._database.transaction() as work:
-            fields = await filled_fields(work, run, mapping)
-        request = Fill(
-            sources=[entry.source_path for entry in mapping],
-            fields=fields,
-            lines=StagedLines(run.id, run.plan["keyFields"]),
-            conventions=Conventions.of(described["conventions"]),
-            rejections=MAX_REJECTIONS,
-        )
-        head = head_of(described, mapping)
+            places = columns.places if columns.has_rows else None
+            specs = await filled_fields(work, run, columns.mapping, places)
+        request, head = filling(run, specs, columns), columns.head
         if not appends(run):
             await self._stage(run, table, request, counts, head)
             return False
@@ -167,22 +166,18 @@ class DataSourceRunActivities:
         counts.update(_applied(stats))
         return True
 
-    async def _described(self, run: SourceRunRow, table: Reading) -> JsonObject:
+    async def _described(
+        self, run: SourceRunRow, table: Reading, options: ReadOptions, known: KnownColumns
+    ) -> ReadColumns:
         """The columns of a table, and how their cells are read."""
         async with self._database.transaction() as work:
-            known = await known_fields(work, run) or {}
+            fields = await known_fields(work, run) or {}
             before = await conditions.last_conventions(work, run)
-        mapped = run.plan["fields"]
+        asked = looked_for(run, known, fields, before)
         # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        return await table.describe(
-            0,
-            PROFILED if mapped else None,
-            sources=kinds_of(mapped, known),
-            targets={key: spec.kind for key, spec in known.items()},
-            only_mapped=bool(mapped),
-            row_keys=run.plan["keyFields"],
-            before=before,
-        )
+        profiled = PROFILED if run.plan["fields"] else None
+        described = await table.describe(0, profiled, **asked)
+        return described_columns(run, described, options, known)
 
     async def _stage(
         self,
@@ -223,7 +218,8 @@ class DataSourceRunActivities:
                 return held.progress
             await staging.unstage(work, run.id)
             await staging.forget_rejections(work, run.id)
-            await staging.record_progress(work, run.id, read=0, skipped=0, lost=0, rejected=0)
+            counts = {"read": 0, "skipped": 0, "lost": 0, "rejected": 0}
+            await staging.record_progress(work, run.id, **counts, lostIn={})
             return {}
 
     @activity.defn(name="apply_rows")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
-from activities.data_source_runs.columns import kinds_of, mapping_of
+from activities.data_source_runs.columns import kinds_of, mapping_of, places_of
 from activities.data_source_runs.inputs import read_options_of, scratch
 from activities.jobs.transactions import Chunks, ask_outside
 from activities.sources.fetchers import Access, Fetchers, Wanted
@@ -108,14 +108,15 @@ class SourcePreviews(Chunks):
             described = await table.describe(
                 asked.limit,
                 PROFILED,
-                sources=kinds_of(asked.fields, asked.known),
+                sources=kinds_of(asked.fields, asked.known or {}),
                 targets={key: spec.kind for key, spec in (asked.known or {}).items()},
             )
             mapping = mapping_of(asked.fields, described)
-            fields = fields_of(mapping, asked.known, (), suggested=not asked.fields)
+            fields = fields_of(mapping, asked.known, suggested=not asked.fields)
+            places = places_of(mapping, described["headers"])
             checked = await table.check(
                 Check(
-                    [entry.source_path for entry in mapping],
+                    [places.get(entry.field_key) for entry in mapping],
                     fields,
                     Conventions.of(described["conventions"]),
                     described["rowsRead"],

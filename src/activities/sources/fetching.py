@@ -262,8 +262,16 @@ def _sink(file: BinaryIO) -> Callable[[bytes], Awaitable[None]]:
     return write
 
 
+def is_blank(path: Path) -> bool:
+    """True when a file holds nothing but white space."""
+    with path.open("rb") as file:
+        return not any(chunk.strip() for chunk in iter(lambda: file.read(_CHUNK), b""))
+
+
 async def _found(source: HttpSource, path: Path) -> PageFound:
-    """The facts a page says of itself, read by a process of its own."""
+    """The facts a page says of itself, read by a process of its own; a blank one has no rows."""
+    if await asyncio.to_thread(is_blank, path):
+        return PageFound(0, None)
     options = read_options(source.config, TableFormat(source.config.get("format", "json")))
     cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
     rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))

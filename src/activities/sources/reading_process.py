@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
-from activities.sources.readers.table import Row, Table, column_letter, refuse
+from activities.sources.readers.table import Row, Table, column_named, refuse
 from models.core.base import JsonObject
 from models.core.keys import slug
 from models.data.fields.rules.fields import FieldSpec
@@ -82,9 +82,12 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Asks which cells of the first rows have no form in the fields that columns fill."""
+    """Asks which cells of the first rows have no form in the fields that columns fill.
 
-    sources: Sequence[str]
+    `sources` are those of `Fill`.
+    """
+
+    sources: Sequence[str | None]
     fields: Sequence[FieldSpec]
     conventions: Conventions
     rows: int
@@ -94,11 +97,11 @@ class Check:
 class Fill:
     """Asks for the rows as values of fields, after the first `skip` of them.
 
-    `sources` names the column of each field: its header, its letter, or the path in an object.
-    `lines` is the form of the answer. The first `rejections` of what is left out are told.
+    `sources` names the header of the column of each field; a field without one is empty in every
+    row. `lines` is the form of the answer. The first `rejections` of what is left out are told.
     """
 
-    sources: Sequence[str]
+    sources: Sequence[str | None]
     fields: Sequence[FieldSpec]
     lines: Lines
     skip: int = 0
@@ -200,6 +203,7 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObj
         headers, found, options.declared, [kinds[place] for place in places], request.before
     )
     return {
+        "headers": table.headers,
         "sheetName": table.sheet_name,
         "sheets": table.sheets,
         "jsonPath": table.json_path,
@@ -274,8 +278,8 @@ def _kinds_of_fields(table: Table, request: Describe) -> Sequence[FieldKind | No
     """The kind of the field that each column fills; None where the column suggests it."""
     if not request.sources:
         return [request.targets.get(slug(name, "column")) for name in table.headers]
-    mapped = {_place(table, source): kind for source, kind in request.sources.items()}
-    return [mapped.get(place, FieldKind.TEXT) for place in range(len(table.headers))]
+    mapped = {column_named(table.headers, name): kind for name, kind in request.sources.items()}
+    return [mapped.get(name, FieldKind.TEXT) for name in table.headers]
 
 
 def _checked(table: Table, request: Check) -> JsonObject:
@@ -303,7 +307,7 @@ def _checked(table: Table, request: Check) -> JsonObject:
         "skippedRowCount": skipped,
         "rejected": [
             {
-                "sourcePath": table.headers[columns[place].place],
+                "sourcePath": request.sources[place],
                 "fieldKey": columns[place].spec.key,
                 "kind": columns[place].spec.kind,
                 "count": count,
@@ -318,10 +322,11 @@ def _checked(table: Table, request: Check) -> JsonObject:
 
 
 def _mapped(
-    table: Table, sources: Sequence[str], fields: Sequence[FieldSpec]
+    table: Table, sources: Sequence[str | None], fields: Sequence[FieldSpec]
 ) -> list[MappedColumn]:
+    places = {name: place for place, name in enumerate(table.headers)}
     return [
-        MappedColumn(_place(table, source), spec)
+        MappedColumn(None if source is None else places[source], spec)
         for source, spec in zip(sources, fields, strict=True)
     ]
 
@@ -333,7 +338,7 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
         yield END + b"{}"
         return
     columns = _mapped(table, request.sources, request.fields)
-    if warned := _warned(table, [column.place for column in columns]):
+    if warned := _warned(table, [one.place for one in columns if one.place is not None]):
         refuse(warned["warning"])
     conversion = RowConversion(columns, request.conventions, request.lines.keys)
     rejections = Rejections(table.headers, columns, request.conventions)
@@ -341,7 +346,8 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
     for block in _blocks(islice(rows, request.skip)):
         if conversion.grows:
             conversion.convert_rows(block)
-    batch, position = _Batch(_FIRST_BATCH), request.skip
+    keys = [spec.key for spec in request.fields]
+    batch, position = _Batch(keys, _FIRST_BATCH), request.skip
     for block in _blocks(rows):
         for row, made in zip(block, conversion.convert_rows(block), strict=True):
             number = table.numbers.of(position)
@@ -353,7 +359,7 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
             position += 1
             if batch.is_full:
                 yield batch.message()
-                batch = _Batch()
+                batch = _Batch(keys)
     if batch.read:
         yield batch.message()
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
@@ -367,21 +373,23 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 
 
 class _Batch:
-    """The lines of one message: of how many rows, how many made none, how many cells were lost.
+    """The lines of one message: of how many rows, how many made none, which cells were lost.
 
-    `rejections` are those of them that are kept.
+    Lost cells are counted by the field of their column. `rejections` are those that are kept.
     """
 
-    def __init__(self, rows: int = BATCH) -> None:
-        self._rows = rows
-        self.read = self._skipped = self._lost = self._size = 0
+    def __init__(self, keys: Sequence[str], rows: int = BATCH) -> None:
+        self._keys, self._rows = keys, rows
+        self.read = self._skipped = self._size = 0
+        self._lost = Counter[int]()
         self._lines: list[bytes] = []
         self.rejections: list[Rejection] = []
 
     def add(self, row: ConvertedRow, line: bytes) -> None:
         self.read += 1
         self._skipped += row.skipped
-        self._lost += len(row.lost)
+        if row.lost:
+            self._lost.update(row.lost)
         self._size += len(line)
         self._lines.append(line)
 
@@ -390,7 +398,8 @@ class _Batch:
         return self.read == self._rows or self._size >= _BATCH_BYTES
 
     def message(self) -> bytes:
-        counts = to_json([self.read, self._skipped, self._lost, self.rejections])
+        lost = {self._keys[place]: count for place, count in self._lost.items()}
+        counts = to_json([self.read, self._skipped, lost, self.rejections])
         return ROWS + counts + b"\n" + b"".join(self._lines)
 
 
@@ -404,13 +413,3 @@ def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
         "warning": f"Formulas without a value are in the columns: {which}."
         " Open the workbook in a spreadsheet program and save it, so that they are calculated."
     }
-
-
-def _place(table: Table, source: str) -> int:
-    if source in table.headers:
-        return list(table.headers).index(source)
-    letters = [column_letter(place) for place in range(len(table.headers))]
-    if source.upper() not in letters:
-        known = ", ".join(table.headers[:20])
-        refuse(f"There is no column {source[:100]}; there are: {known}.", ErrorKind.MAPPING)
-    return letters.index(source.upper())

@@ -101,7 +101,7 @@ async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
         pytest.param(reply(200, "{not json"), "parse", id="malformed"),
         pytest.param(reply(200, {"message": "no rows here"}), "mapping", id="elsewhere"),
         pytest.param(reply(200, "<html>Log in"), "parse", id="html"),
-        pytest.param(reply(200, ""), "parse", id="empty"),
+        pytest.param(reply(200, ""), "guard", id="empty"),
         pytest.param(reply(302, location="http://169.254.169.254/"), "fetch", id="metadata"),
     ],
 )

@@ -56,7 +56,7 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> Table:
     if options.format is TableFormat.NDJSON:
         return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
     value = _whole(pages[0], options)
-    first, json_path = rows_in(value, options.json_path)
+    first, json_path = _usual_rows(value, options) or rows_in(value, options.json_path)
     note = _ONE_OBJECT if first == [value] else None
     del value
 
@@ -103,6 +103,21 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
         except UnicodeDecodeError:
             encoding = options.charset or "utf-8"
     return _parsed(_decoded(content, encoding, "The file"))
+
+
+def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | None:
+    """The rows where they were before, however many they are; None where no list is there."""
+    path = options.usual_path
+    if options.json_path is not None or path is None:
+        return None
+    try:
+        found = matches(read_query(path), value, _MAX_VISITED)
+    except (BindingError, ExpressionLimitError):
+        return None
+    if len(found) != 1 or not isinstance(found[0], list):
+        return None
+    check_count(len(found[0]))
+    return found[0], path
 
 
 def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:

@@ -84,6 +84,14 @@ def column_letter(place: int) -> str:
     return letters
 
 
+def column_named(headers: Sequence[str], source: str) -> str | None:
+    """The header of the column that a mapping names: by itself, or by its letter."""
+    if source in headers:
+        return source
+    letters = {column_letter(place): name for place, name in enumerate(headers)}
+    return letters.get(source.upper())
+
+
 def header(value: Cell) -> str:
     """A cell as the name of a column: in one line, without what cannot be shown."""
     shown = "".join(one if one.isprintable() else " " for one in str(value))

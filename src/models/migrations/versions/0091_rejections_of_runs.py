@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0091"
-down_revision = "0088"
+down_revision = "0090"
 branch_labels = None
 depends_on = None
 

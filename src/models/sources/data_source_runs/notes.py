@@ -89,7 +89,11 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " those of a field that is created.\n\n"
         "What the options of reading leave open is taken from cells that can be read in one way"
         " only, and `proposed` of a preview says what was taken. Where nothing decides, or columns"
-        " contradict each other, nothing is guessed: such dates are not read.",
+        " contradict each other, nothing is guessed: such dates are not read.\n\n"
+        "A data source remembers its columns: each keeps its field. JSON leaves empty keys out, so"
+        " a key that no object has empties its field. Where another table lacks a column, its field"
+        " keeps its values until the column is back; a missing column that `fields` names fails the"
+        " run. `columns` of a run names what is new, missing or of another kind.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
             ("Groups of digits", "`1,234.50`, `10 237`, `12'345`; `1,23,4` is `text`"),
@@ -112,9 +116,10 @@ NOTES: Mapping[Subject, SubjectNote] = {
         "FieldMapping",
     ),
     Subject.REJECTS: SubjectNote(
-        "A value that does not match its field is left blank and counted in `skippedCells`. A row"
-        " without any value, or without a required one, and a row whose key values a later one has,"
-        " makes no record and is counted in `skippedRowCount`.\n\n"
+        "A value that does not match its field is left blank and counted: in `skippedCells` of an"
+        " import, and of a run in `stats.cellsSkipped` and by column in `columns.skippedCells`. A"
+        " row without any value, or without a required one, and a row whose key values a later one"
+        " has, makes no record and is counted in `skippedRowCount`.\n\n"
         "A preview shows up to 20 such values by column, before anything is imported: with `fields`"
         " or `targetDatabaseId` checked against these fields. After an import"
         " `imports/{id}/rejects` lists them with row, value and reason, as JSON by pages or with"
@@ -149,7 +154,8 @@ NOTES: Mapping[Subject, SubjectNote] = {
     Subject.REMOVAL: SubjectNote(
         "`removedRows` says what becomes of the record of a row that the source has no more. A run"
         " that would remove more than `removalGuardPercent` of the known rows fails with `guard`"
-        " and changes nothing; `force` lets it. A fetch that fails removes nothing.",
+        " and changes nothing; `force` lets it. A fetch that fails removes nothing. A source that"
+        " was read before may be empty: an empty list, headers alone, or no bytes are no rows.",
         (
             ("`archive`", "the record is archived"),
             ("`delete`", "the record goes to the trash, for 30 days"),

@@ -9,6 +9,7 @@ from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Null
 from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
 from models.core.pauses.shapes import WAITING_FOR
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     ImportKind,
@@ -32,7 +33,10 @@ class RefreshDataSource(Input):
 
 
 class RunStats(Shape):
-    """The counts of a run so far; a row fetched is inserted, updated, unchanged or skipped."""
+    """The counts of a run so far; a row fetched is inserted, updated, unchanged or skipped.
+
+    `cellsSkipped` could not be read as values of their fields, which are empty.
+    """
 
     rows_fetched: int = 0
     rows_inserted: int = 0
@@ -40,8 +44,50 @@ class RunStats(Shape):
     rows_unchanged: int = 0
     rows_removed: int = 0
     rows_skipped: int = 0
+    cells_skipped: int = 0
     bytes_fetched: int = 0
     duration_ms: int = 0
+
+
+class RunColumn(Shape):
+    """A column of a source by its header or path, and the field that it fills, if it fills one."""
+
+    source_path: str
+    field_key: str | None = None
+
+
+class MissingColumn(RunColumn):
+    """A column that the source no longer has; `valuesKept` says that its field was left as it is.
+
+    JSON leaves empty keys out, so there the field is emptied.
+    """
+
+    values_kept: bool
+
+
+class ChangedColumn(RunColumn):
+    """A column whose cells suggest another kind of field than they did `before`."""
+
+    before: FieldKind
+    kind: FieldKind
+
+
+class SkippedCells(RunColumn):
+    """The number of cells of a column that could not be read as values of its field."""
+
+    cells: int
+
+
+class RunColumns(Shape):
+    """The columns that a run found otherwise than the runs before it, and those it could not read.
+
+    The first run of a source has nothing to compare with.
+    """
+
+    added: list[RunColumn] = Field(default_factory=list)
+    missing: list[MissingColumn] = Field(default_factory=list)
+    changed: list[ChangedColumn] = Field(default_factory=list)
+    skipped_cells: list[SkippedCells] = Field(default_factory=list)
 
 
 class RunProgress(Shape):
@@ -71,6 +117,7 @@ class DataSourceRunDetail(Shape):
     actor_user_id: Id | None = None
     progress: RunProgress | None = None
     stats: RunStats
+    columns: RunColumns
     error: str | None = None
     error_kind: ErrorKind | None = None
     created_at: Moment
@@ -164,6 +211,7 @@ class SpreadsheetImportDetail(Shape):
     status: DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
+    columns: RunColumns
     result: SpreadsheetImportResult | None = None
     error: str | None = None
     error_kind: ErrorKind | None = None
@@ -224,6 +272,7 @@ class SourceRunState(Shape):
     status: DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
+    columns: RunColumns
     skipped_cells: int
     error: str | None = None
     error_kind: ErrorKind | None = None

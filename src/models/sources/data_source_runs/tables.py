@@ -1,4 +1,4 @@
-"""The tables of runs, of the rows they stage, and of the rows that records came from."""
+"""The tables of runs, of the rows they stage, and of the rows and columns of their sources."""
 
 from datetime import datetime
 from typing import Any
@@ -174,7 +174,37 @@ class SourceRow(SQLModel, table=True):
     data: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
+class SourceColumns(SQLModel, table=True):
+    """The columns that a source was read with, and the fields of `database_id` that they filled.
+
+    `source_id` is that of `SourceRow`. `columns` are `KnownColumn`s, `headers` the names of all
+    columns that were ever there. `config` is the digest of the config they were read with,
+    `json_path` where the rows were.
+    """
+
+    __tablename__ = "source_columns"
+    __table_args__ = (
+        {
+            "info": {
+                BELONGS_TO: {
+                    "data_source": ("workspace_id", "source_id"),
+                    "imported_resource": ("workspace_id", "source_id"),
+                }
+            }
+        },
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    source_id: Id = Field(primary_key=True)
+    database_id: Id
+    columns: list[dict[str, Any]] = Field(sa_type=JSONB)
+    headers: list[str] = Field(sa_type=JSONB)
+    config: str
+    json_path: str | None = None
+
+
 data_source_run = table_of(DataSourceRun)
 staged_row = table_of(StagedRow)
 run_rejection = table_of(RunRejection)
 source_row = table_of(SourceRow)
+source_columns = table_of(SourceColumns)

@@ -72,6 +72,7 @@ LEFT_OUT: Mapping[str, str] = {
     "automation_subscription": _DERIVED,
     "record_count": _DERIVED,
     "record_index": _DERIVED,
+    "source_columns": "a refresh reads the columns anew",
     "source_row": "a refresh finds records again by their key fields",
     "import_id_map": "is about an import, not about what came in",
 }

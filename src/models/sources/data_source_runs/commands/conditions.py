@@ -125,6 +125,9 @@ async def end_unchanged(
         content=last.progress.get("content"),
         mapping=last.progress["mapping"],
         conventions=last.progress.get("conventions"),
+        columns={**last.progress.get("columns", {}), "added": [], "changed": []},
+        lost=last.progress.get("lost", 0),
+        lostIn=last.progress.get("lostIn", {}),
     )
     stats = {
         "rowsFetched": last.stats["rowsFetched"],
@@ -133,6 +136,7 @@ async def end_unchanged(
         "rowsUnchanged": _written(last.stats),
         "rowsRemoved": 0,
         "rowsSkipped": last.stats["rowsSkipped"],
+        "cellsSkipped": last.progress.get("lost", 0),
         "bytesFetched": received,
     }
     result = {key: value for key, value in (last.result or {}).items() if key != "reversal"}

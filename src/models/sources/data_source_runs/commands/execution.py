@@ -14,6 +14,10 @@ from models.sources.data_source_runs.commands import application, comparison, me
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
+from models.sources.data_source_runs.commands.source_columns import (
+    fills_new_field,
+    remember_columns,
+)
 from models.sources.data_source_runs.commands.staging import (
     forget_earlier_rejections,
     is_staged,
@@ -74,11 +78,18 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     actor = await run_actor(work, run)
     mapping = [FieldMapping.model_validate(entry) for entry in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
-    rows = comparison.Comparison(schema, run.id, source_id_of(run))
+    keys = [entry.field_key for entry in mapping]
+    rows = comparison.Comparison(
+        schema,
+        run.id,
+        source_id_of(run),
+        unfilled=run.progress.get("unfilled", ()),
+        anew=await fills_new_field(work, run, schema, keys),
+    )
     applied = Application(
         rows,
         actor,
-        [entry.field_key for entry in mapping],
+        keys,
         appended=WriteMode(run.plan["writeMode"]) is WriteMode.APPEND,
         creates=run.database_id is None,
         merges="sourceId" in run.plan,
@@ -89,6 +100,7 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
             raise StagedRowsLostError
         stats = await _compare_and_write(work, run, applied)
         await unstage(work, run.id)
+    await remember_columns(work, run, schema)
     await succeed(work, run, actor, schema.database_id, stats)
     return stats
 
@@ -116,6 +128,7 @@ def counted(run: SourceRunRow, **counts: int) -> JsonObject:
         "rowsFetched": run.progress.get("read", 0),
         **{f"rows{name}": counts.get(name.lower(), 0) for name in names},
         "rowsSkipped": skipped,
+        "cellsSkipped": run.progress.get("lost", 0),
         "bytesFetched": run.progress.get("bytes", 0),
     }
 
@@ -131,6 +144,8 @@ async def _compare_and_write(
         await comparison.make_unique(work, rows, keyed=bool(keys))
         matched = await comparison.match_known(work, rows)
     kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
+    if applied.merges and rows.unfilled:
+        await merging.keep_unfilled(work, rows)
     counts = await comparison.count_changes(work, rows)
     found_by_keys = bool(keys and counts.get(None, 0) and not applied.appended)
     if found_by_keys:

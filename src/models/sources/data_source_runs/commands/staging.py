@@ -1,6 +1,7 @@
 """Staging the rows of a run, a batch per transaction."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import case, delete, func, insert, literal, select, text, update
@@ -28,21 +29,27 @@ _COPY = f"COPY {staged_row.name} ({', '.join(STAGED_COLUMNS)}) FROM STDIN (FORMA
 
 
 class ReadBatch(NamedTuple):
-    """Rows that were read, how many of them make no record, and how many cells were lost.
+    """Rows that were read, how many of them make no record, and the cells lost, by their field.
 
     `rejections` are the rows and cells of these that are kept.
     """
 
     read: int
     skipped: int
-    lost: int
+    lost: Mapping[str, int]
     lines: bytes
     rejections: Sequence[Rejection] = ()
 
     def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
-        counts = (self.read + batch.read, self.skipped + batch.skipped, self.lost + batch.lost)
-        return ReadBatch(*counts, self.lines, [*self.rejections, *batch.rejections])
+        counts = (self.read + batch.read, self.skipped + batch.skipped)
+        lost = sums(self.lost, batch.lost)
+        return ReadBatch(*counts, lost, self.lines, [*self.rejections, *batch.rejections])
+
+
+def sums(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    """The sums of counts by their names."""
+    return Counter(counts) + Counter(more)
 
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
@@ -95,7 +102,8 @@ async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> N
         stage=Stage.STAGE.value,
         read=before.get("read", 0) + batch.read,
         skipped=before.get("skipped", 0) + batch.skipped,
-        lost=before.get("lost", 0) + batch.lost,
+        lost=before.get("lost", 0) + sum(batch.lost.values()),
+        lostIn=sums(before.get("lostIn", {}), batch.lost),
         rejected=kept + len(batch.rejections),
     )
 

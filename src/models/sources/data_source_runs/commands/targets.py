@@ -30,16 +30,26 @@ Grown = Mapping[str, Sequence[JsonObject]]
 
 
 async def filled_fields(
-    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping]
+    work: UnitOfWork,
+    run: SourceRunRow,
+    mapping: Sequence[FieldMapping],
+    columns: Mapping[str, str] | None,
 ) -> list[FieldSpec]:
-    """The fields that the columns fill, in their order.
+    """The fields of the mapping, in its order; `columns` fill the fields of these keys.
 
-    Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
-    for a key that no column fills.
+    Without rows there are none. Raises SourceProblem for a field the target does not have, or has
+    and cannot be filled, and for a key that no column fills.
     """
+    for key in run.plan["keyFields"]:
+        if columns is not None and key not in columns:
+            near = nearest_first(key, columns, columns)[:MOST_SHOWN]
+            filled = ", ".join(f"{name} ({shown(columns[name])})" for name in near)
+            raise SourceProblem(
+                ErrorKind.MAPPING,
+                f"No column fills the key field {shown(key)}. Columns fill: {filled}.",
+            )
     known = await known_fields(work, run)
-    suggested = not run.plan["fields"]
-    return fields_of(mapping, known, run.plan["keyFields"], suggested=suggested)
+    return fields_of(mapping, known, suggested=not run.plan["fields"])
 
 
 async def known_fields(work: UnitOfWork, run: SourceRunRow) -> FieldSpecs | None:
@@ -50,25 +60,12 @@ async def known_fields(work: UnitOfWork, run: SourceRunRow) -> FieldSpecs | None
 
 
 def fields_of(
-    mapping: Sequence[FieldMapping],
-    known: FieldSpecs | None,
-    keys: Sequence[str],
-    *,
-    suggested: bool,
+    mapping: Sequence[FieldMapping], known: FieldSpecs | None, *, suggested: bool
 ) -> list[FieldSpec]:
     """The fields that columns fill: those that are `known`, or those of a new database.
 
     Fields that columns suggest are brought along where they are lacking. Raises SourceProblem.
     """
-    columns = {entry.field_key: entry.source_path for entry in mapping}
-    for key in keys:
-        if key not in columns:
-            near = nearest_first(key, columns, columns)[:MOST_SHOWN]
-            filled = ", ".join(f"{name} ({shown(columns[name])})" for name in near)
-            raise SourceProblem(
-                ErrorKind.MAPPING,
-                f"No column fills the key field {shown(key)}. Columns fill: {filled}.",
-            )
     if known is None:
         return [_planned(entry) for entry in mapping]
     fields = known

@@ -69,7 +69,8 @@ class ReadOptions:
 
     Without a `header_row` the file is looked through for one.
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
-    With a `query` the file is a SQLite database, and the table what the query gives.
+    Without a `json_path` rows are at the `usual_path`, where there is a list. With a `query` the
+    file is a SQLite database, and the table what the query gives.
     """
 
     format: TableFormat
@@ -79,6 +80,7 @@ class ReadOptions:
     sheet_name: str | None = None
     range: str | None = None
     json_path: str | None = None
+    usual_path: str | None = None
     charset: str | None = None
     query: str | None = None
     params: Sequence[Any] = ()

@@ -78,6 +78,7 @@ class Rejections:
         """What is left out of a row: first its cells, then the row itself."""
         for place in made.lost:
             column = self._columns[place]
+            assert column.place is not None, "a cell that is lost has a column"
             value = row[column.place]
             yield Rejection(
                 number,
