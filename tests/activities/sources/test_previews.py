@@ -58,7 +58,8 @@ def filled(path: Path, found: Any, sources: list[str], fields: list[FieldSpec]) 
     counts, kept = [0, 0, 0], []
     for answer in answered(path, request):
         if answer[:1] == b"r":
-            *batch, rejections = from_json(answer[1:].partition(b"\n")[0])
+            read, skipped, lost, rejections = from_json(answer[1:].partition(b"\n")[0])
+            batch = (read, skipped, sum(lost.values()))
             counts = [one + other for one, other in zip(counts, batch, strict=True)]
             kept += rejections
     return counts, kept
@@ -76,7 +77,7 @@ def written(path: Path, columns: dict[str, list[Any]], *title: str) -> Path:
 
 def suggested(found: Any) -> tuple[list[str], list[FieldSpec]]:
     mapping = mapping_of([], found)
-    return [one.source_path for one in mapping], fields_of(mapping, None, (), suggested=True)
+    return [one.source_path for one in mapping], fields_of(mapping, None, suggested=True)
 
 
 def test_a_column_of_choices_loses_nothing(tmp_path: Path) -> None:
