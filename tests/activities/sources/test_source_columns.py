@@ -443,6 +443,25 @@ async def test_cells_that_cannot_be_read_are_counted_by_column(
     assert await goods.records() == {code: {} for code in "abc"}
 
 
+LONG_KEYS = [1147386954405658704, 1147386954405658705, 1147386954405658706]
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
+async def test_long_keys_tell_rows_apart_and_are_never_merged(
+    source: MakeSource, form: str
+) -> None:
+    rows = [{"code": f"r{number}", "ref": key} for number, key in enumerate(LONG_KEYS)]
+    texts: Source = await source(form, mapped(ref="text"), keyFields=["ref"])
+    for _ in range(2):
+        await texts.read(rows, ["code", "ref"])
+        found = await texts.records()
+        assert [one["ref"] for _, one in sorted(found.items())] == [*map(str, LONG_KEYS)]
+    numbers: Source = await source(form, mapped(ref="number"), keyFields=["ref"])
+    run = await numbers.read([*rows, {"code": "short", "ref": 7}], ["code", "ref"])
+    counts = (run.stats.rows_fetched, run.stats.rows_skipped, run.stats.cells_skipped)
+    assert (counts, await numbers.records()) == ((4, 3, 3), {"short": {"ref": 7}})
+
+
 async def test_people_are_notified_once_of_the_same(source: MakeSource) -> None:
     goods: Source = await source("csv")
     space = goods.space
