@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
@@ -80,11 +81,28 @@ def _shown(digits: str) -> str:
     return digits if len(digits) <= 20 else f"{digits[:20]}…"
 
 
-def _float(text: str) -> float:
+def read_float(text: str) -> int | float:
+    """The number of a text with a fraction or an exponent: 1e400 is infinite.
+
+    A whole number that a double does not hold is an integer of all its digits.
+    """
     value = float(text)
-    if math.isinf(value):
-        raise _FlawError(f"The number {_shown(text)} is too large.")
-    return value
+    if not MAX_INTEGER <= abs(value) < math.inf:
+        return value
+    exact = Decimal(text)
+    is_held = exact == Decimal(repr(value)) or exact != exact.to_integral_value()
+    return value if is_held else int(exact)
+
+
+def _floats(largest: int) -> Callable[[str], int | float]:
+    def number(text: str) -> int | float:
+        value = read_float(text)
+        if isinstance(value, float) and math.isinf(value):
+            raise _FlawError(f"The number {_shown(text)} is too large.")
+        return value if isinstance(value, float) else integer(str(value))
+
+    integer = _integers(largest)
+    return number
 
 
 def _integers(largest: int) -> Callable[[str], int]:
@@ -131,17 +149,17 @@ class _Decoders:
 
 @cache
 def _decoders(largest: int) -> _Decoders:
-    integer = _integers(largest)
+    integer, floating = _integers(largest), _floats(largest)
     return _Decoders(
         json.JSONDecoder(
             object_pairs_hook=_object,
-            parse_float=_float,
+            parse_float=floating,
             parse_int=integer,
             parse_constant=_constant,
         ),
         json.JSONDecoder(
             object_pairs_hook=_marking(_object),
-            parse_float=_marking(_float),
+            parse_float=_marking(floating),
             parse_int=_marking(integer),
             parse_constant=_marking(_constant),
         ),

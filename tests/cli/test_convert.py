@@ -283,3 +283,123 @@ def test_what_is_no_export_is_told(product: str, tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert f"is no export of {product}" in " ".join(done.output.split())
     assert not bundle.exists()
+
+
+TIMES = [
+    ("March 3, 2026 9:00 AM (GMT+1)", "2026-03-03T08:00:00.000Z"),
+    ("March 3, 2026 9:00 AM (GMT-5)", "2026-03-03T14:00:00.000Z"),
+    ("March 3, 2026 9:00 AM (GMT+5:30)", "2026-03-03T03:30:00.000Z"),
+    ("@March 3, 2026 9:00 AM (UTC)", "2026-03-03T09:00:00.000Z"),
+    ("July 3, 2026 9:00 PM (CEST)", "2026-07-03T19:00:00.000Z"),
+    ("2026/03/03 21:00 (EST)", "2026-03-04T02:00:00.000Z"),
+    ("March 3, 2026 9:00 AM (GMT+1) → March 4, 2026 9:00 AM (GMT+1)", "2026-03-03T08:00:00.000Z"),
+    ("March 3, 2026 9:00 AM → 10:00 AM (GMT+1)", "2026-03-03T08:00:00.000Z"),
+    ("March 3, 2026", "2026-03-03T00:00:00.000Z"),
+]
+
+
+def _times(tmp_path: Path, *written: str, zone: str | None = None) -> tuple[list[Any], str]:
+    """The values of a column of times in an export of Notion, and the report."""
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        table = io.StringIO()
+        csv.writer(table).writerows([("Name", "At"), *(("A", each) for each in written)])
+        archive.writestr(f"Times {GOODS}.csv", table.getvalue())
+    return _values("notion", tmp_path / "export.zip", tmp_path / "bundle.zip", zone)
+
+
+def _values(product: str, source: Path, bundle: Path, zone: str | None) -> tuple[list[Any], str]:
+    chosen = [] if zone is None else ["--timezone", zone]
+    done = CliRunner().invoke(app, ["convert", product, str(source), str(bundle), *chosen])
+    assert done.exit_code == 0, done.output
+    with zipfile.ZipFile(bundle) as archive:
+        (name,) = (name for name in archive.namelist() if "/records/" in name)
+        rows = [json.loads(line) for line in archive.read(name).splitlines()]
+    records = [row for row in rows if row["type"] == "record"]
+    return [row["data"].get("at") for row in records], " ".join(done.output.split())
+
+
+def test_times_of_notion_keep_the_zone_beside_them(tmp_path: Path) -> None:
+    found, told = _times(tmp_path, *(written for written, _ in TIMES))
+    assert found == [moment for _, moment in TIMES]
+    assert "time zone" not in told
+    assert "ends of spans of time (2)" in told
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment"),
+    [(None, "2026-07-03T09:00:00.000Z"), ("Europe/Berlin", "2026-07-03T07:00:00.000Z")],
+)
+def test_times_without_a_zone_are_meant_in_one_that_is_told(
+    tmp_path: Path, zone: str | None, moment: str
+) -> None:
+    # That all of them are alike makes them no choices.
+    found, told = _times(tmp_path, *["July 3, 2026 9:00 AM"] * 30, zone=zone)
+    assert found == [moment] * 30
+    assert ("Times: times without a time zone, read as UTC" in told) is (zone is None)
+
+
+def test_a_zone_that_is_not_known_is_told(tmp_path: Path) -> None:
+    written = ["July 3, 2026 9:00 AM (XYZ)"] * 4
+    found, told = _times(tmp_path, *written)
+    assert found == written
+    assert "Times: times whose time zone is not known, such as (XYZ) (4)" in told
+
+
+def test_a_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    source, bundle = _notion(tmp_path / "export.zip"), tmp_path / "bundle.zip"
+    chosen = ["convert", "notion", str(source), str(bundle), "--timezone", "Mars/Base"]
+    done = CliRunner().invoke(app, chosen)
+    assert done.exit_code == 2
+    assert "Mars/Base is not an IANA time zone" in done.output
+    assert not bundle.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "zone", "written", "moment", "told"),
+    [
+        ({}, None, "7/3/2026 9:00am", "2026-07-03T09:00:00.000Z", True),
+        ({"timeZone": "client"}, None, "7/3/2026 9:00am", "2026-07-03T09:00:00.000Z", True),
+        ({"timeZone": "utc"}, None, "7/3/2026 9:00am", "2026-07-03T09:00:00.000Z", False),
+        ({"timeZone": "Europe/Berlin"}, None, "7/3/2026 09:00", "2026-07-03T07:00:00.000Z", False),
+        ({}, "Europe/Berlin", "July 3, 2026 9:00am", "2026-07-03T07:00:00.000Z", False),
+        ({}, None, "7/3/2026 9:00am CEST", "2026-07-03T07:00:00.000Z", False),
+        ({}, None, "2026-07-03 9:00pm (GMT+2)", "2026-07-03T19:00:00.000Z", False),
+        (
+            {"dateFormat": {"name": "european"}},
+            None,
+            "3/7/2026 9:00am -05:00",
+            "2026-07-03T14:00:00.000Z",
+            False,
+        ),
+        ({}, None, "7/3/2026 9:00am (XYZ)", None, True),
+    ],
+)
+def test_times_of_airtable_are_meant_in_their_zone(
+    tmp_path: Path,
+    options: dict[str, Any],
+    zone: str | None,
+    written: str,
+    moment: str | None,
+    told: bool,
+) -> None:
+    fields = [
+        {"id": "f1", "name": "Name", "type": "singleLineText"},
+        {"id": "f2", "name": "At", "type": "dateTime", "options": options},
+    ]
+    table = {"id": "t1", "name": "Times", "primaryFieldId": "f1", "fields": fields}
+    source = tmp_path / "base"
+    source.mkdir()
+    (source / "schema.json").write_text(json.dumps({"tables": [table]}))
+    (source / "Times.csv").write_text(f'Name,At\nA,"{written}"\n')
+    found, report = _values("airtable", source, tmp_path / "bundle.zip", zone)
+    assert found == [moment]
+    assert ("time zone" in report) is told
+
+
+def test_a_table_with_an_open_quotation_mark_is_told(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr(f"Times {GOODS}.csv", 'Name,At\nA,"5 inch\nB,1\n')
+    chosen = ["convert", "notion", str(tmp_path / "export.zip"), str(tmp_path / "bundle.zip")]
+    done = CliRunner().invoke(app, chosen)
+    assert done.exit_code == 1
+    assert "in line 2 is not closed" in " ".join(done.output.split())

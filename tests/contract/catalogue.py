@@ -486,6 +486,7 @@ EXAMPLES: Mapping[str, Example] = {
     "refresh_data_source": body({"force": True}),
     "list_data_source_runs": GET,
     "get_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
+    "list_data_source_run_rejects": Example(ids={"runId": "dataSourceDoneRunId"}),
     "cancel_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
     "retry_data_source_run": Example(
         ids={"dataSourceId": "idleSourceId", "runId": "failedSourceRunId"}
@@ -520,6 +521,7 @@ EXAMPLES: Mapping[str, Example] = {
     "revert_data_source_run": Example(ids={"runId": "dataSourceDoneRunId"}, works=True),
     "undo_import": Example(ids={"importId": "importDoneId"}, private=True, works=True),
     "get_import": Example(ids={"importId": "importId"}, private=True),
+    "list_import_rejects": Example(ids={"importId": "importDoneId"}, private=True),
     "start_import": Example(
         body=lambda one: {
             "label": "Imported",

@@ -26,9 +26,11 @@ from models.people.release_notices.commands import publish_release
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import PublishRelease
 from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.commands.staging import find_run, keep_rejections
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
 from models.sources.data_source_runs.tables import data_source_run
+from models.sources.tabular.rules.rejections import Rejection
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
@@ -329,6 +331,9 @@ async def _ended_run(
             "completed_at": work.now,
         }
         await work.execute(insert(data_source_run).values(row))
+        rejected = Rejection(3, "Price", "price", "two", "Not a number.")
+        run = await find_run(work, run_id)
+        await keep_rejections(work, run, [rejected], 0)
     return str(run_id)
 
 

@@ -74,3 +74,16 @@ def test_refuses_integers_beyond_what_the_caller_takes(text: str) -> None:
 def test_refuses_what_is_not_utf8(body: bytes) -> None:
     with pytest.raises(StrictJsonError, match=r"UTF-8|not JSON"):
         parse(body)
+
+
+@pytest.mark.parametrize("text", ["1147386954405658704.0", "1.147386954405658704e18"])
+def test_a_whole_number_with_a_fraction_or_an_exponent_keeps_its_digits(text: str) -> None:
+    with pytest.raises(StrictJsonError, match="1147386954405658704 is beyond"):
+        parse(text.encode())
+    kept = parse(text.encode(), largest=MAX_FINITE_INTEGER)
+    assert (type(kept), kept) == (int, 1147386954405658704)
+
+
+@pytest.mark.parametrize("text", ["1e300", "6.02e23", "1147386954405658800.0", "0.1", "-0.0"])
+def test_what_a_double_says_with_the_same_digits_is_one(text: str) -> None:
+    assert repr(parse(text.encode())) == repr(float(text))

@@ -81,6 +81,55 @@ def packed(parts: Mapping[str, str | bytes]) -> bytes:
     return written.getvalue()
 
 
+_OPEN = (
+    " ".join(
+        f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for prefix, name in [
+            *((name, name) for name in ("office", "table", "text", "style")),
+            ("number", "datastyle"),
+            ("draw", "drawing"),
+        ]
+    )
+    + ' xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"'
+)
+
+
+def open_document(
+    *sheets: str, styles: str = "", before: str = "", manifest: str = "", lead: str = ""
+) -> bytes:
+    """A workbook of OpenDocument; `before` is written before its sheets, `lead` before all."""
+    content = (
+        f"{lead}<office:document-content {_OPEN}><office:automatic-styles>{styles}"
+        f"</office:automatic-styles><office:body><office:spreadsheet>{before}{''.join(sheets)}"
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", f"<manifest>{manifest}</manifest>")
+        archive.writestr("styles.xml", f"<office:styles {_OPEN}/>")
+        archive.writestr("content.xml", content)
+    return written.getvalue()
+
+
+def open_sheet(*rows: str, name: str = "S", style: str = "", columns: str = "") -> str:
+    """A sheet of rows, each the XML of its cells."""
+    inside = "".join(f"<table:table-row>{cells}</table:table-row>" for cells in rows)
+    styled = f' table:style-name="{style}"' if style else ""
+    return f'<table:table table:name="{name}"{styled}>{columns}{inside}</table:table>'
+
+
+def open_cell(kind: str = "", shown: str = "", **values: object) -> str:
+    """A cell of a type; `date_value` is the attribute office:date-value, and so on."""
+    stated = {"office:value-type": kind, **values} if kind else values
+    attributes = " ".join(
+        f'{name if ":" in name else "office:" + name.replace("_", "-")}="{value}"'
+        for name, value in stated.items()
+    )
+    inside = shown if shown.startswith("<") or not shown else f"<text:p>{shown}</text:p>"
+    return f"<table:table-cell {attributes}>{inside}</table:table-cell>"
+
+
 def compound(stream: str) -> bytes:
     """An OLE file (MS-CFB) with one empty stream, as old and as encrypted workbooks are."""
     free, end, sectors_of_table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD

@@ -10,7 +10,7 @@ from models.core.base import JsonObject
 from models.data.records.commands.copying import copy_records
 from models.data.records.rules.write.options import may_grow
 from models.sources.data_source_runs.commands import appending
-from models.sources.data_source_runs.commands.staging import ReadBatch
+from models.sources.data_source_runs.commands.staging import ReadBatch, keep_rejections
 from models.sources.data_source_runs.commands.targets import Grown
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import Stage
@@ -46,7 +46,7 @@ async def append_rows(
     mapping = [FieldMapping.model_validate(entry) for entry in head["mapping"]]
     # The fields come before the rows, and their options from the rows: these are read twice.
     new_options = await _needed_options(table, request)
-    total = ReadBatch(0, 0, 0, b"")
+    total = ReadBatch(0, 0, {}, b"")
     async with database.transaction() as work:
         target = await appending.create_target(work, run, mapping, new_options)
         fields = appending.with_options(request.fields, new_options)
@@ -57,6 +57,7 @@ async def append_rows(
         async def append(batch: ReadBatch) -> None:
             nonlocal total
             await copy_records(work, batch.lines)
+            await keep_rejections(work, run, batch.rejections, len(total.rejections))
             total = total.with_counts_of(batch)
             counts["rows"] = total.read
 
@@ -64,7 +65,8 @@ async def append_rows(
             form = replace(request, fields=fields, lines=target.lines)
             await table.fill(form, append)
         refuse_empty(total.read)
-        told = {"read": total.read, "skipped": total.skipped, "lost": total.lost, **head}
+        lost = {"lost": sum(total.lost.values()), "lostIn": total.lost}
+        told = {"read": total.read, "skipped": total.skipped, **lost, **head}
         inserted = total.read - total.skipped
         stats = await appending.finish_append(work, run, target, inserted, **told)
         inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)

@@ -1,36 +1,308 @@
-"""The fields that the columns of a table fill, and what a run remembers of the table."""
+"""The fields that the columns of a table fill, and what a run remembers of the table (ADR 0125).
 
-from collections.abc import Sequence
+A column that was read before keeps its field. JSON leaves empty keys out: a column that no row has
+is empty in all of them. Any other table says which columns it has: a field whose column it lacks
+keeps its values.
+"""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+
+from pydantic_core import to_json
+
+from activities.sources.readers.table import column_named
+from activities.sources.reading import Mapped
+from activities.sources.reading_process import Fill
 from models.core.base import JsonObject
+from models.core.keys import first_free, slug
+from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.sources.data_source_runs.commands.source_columns import is_read_again
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_sources.rules.configs import FieldMapping
-from models.sources.tabular.rules.options import MAX_SHEETS
+from models.sources.data_source_runs.rules import KnownColumn, KnownColumns
+from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
+from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.lines import StagedLines
+from models.sources.tabular.rules.options import MAX_SHEETS, ReadOptions, TableFormat
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.rejections import MAX_REJECTIONS
+
+MAX_HEADERS = 1_000
+"""Names of columns that are remembered: rows may bring new ones without end."""
+_TEXTS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.SELECT})
+"""Kinds that columns of text suggest, depending on how many rows there are."""
 
 
-def mapping_of(run: SourceRunRow, described: JsonObject) -> list[FieldMapping]:
-    """The mapping of a run: its own, else every column fills the field it suggests."""
-    columns = run.plan["fields"] or _suggested(run, described)
-    return [FieldMapping.model_validate(entry) for entry in columns]
+@dataclass(frozen=True, slots=True)
+class ReadColumns:
+    """The columns of a table as a run reads them.
+
+    `mapping` says which fields its rows fill, `places` the header of the column of each; a field
+    without one is empty in every row. The fields of `unfilled` were filled before, and keep their
+    values. `suggests` says that no mapping was given. `head` is the part of the progress that tells
+    of the table: what has changed, for people, and what was read, for the next run.
+    """
+
+    mapping: Sequence[FieldMapping]
+    places: Mapping[str, str]
+    unfilled: Sequence[KnownColumn]
+    has_rows: bool
+    suggests: bool
+    head: JsonObject = field(default_factory=dict)
 
 
-def head_of(described: JsonObject, mapping: Sequence[FieldMapping]) -> JsonObject:
-    """The part of the progress that tells of the table and its columns."""
+def config_digest(run: SourceRunRow) -> str:
+    """Tells the config of a run from others."""
+    return sha256(to_json(run.plan["config"])).hexdigest()
+
+
+def looked_for(
+    run: SourceRunRow,
+    known: KnownColumns,
+    fields: Mapping[str, FieldSpec],
+    before: Conventions | None,
+) -> Mapped:
+    """The fields that columns fill, as a table is asked how their cells are read.
+
+    `fields` are those that are there. A column that was read before fills the same field again.
+    """
+    targets = {key: spec.kind for key, spec in fields.items()}
+    for one in known.columns:
+        if one.field_key in fields:
+            targets[slug(one.source_path, "column")] = fields[one.field_key].kind
+    mapped = run.plan["fields"]
     return {
-        "sheetName": described["sheetName"],
-        "sheets": described["sheets"][:MAX_SHEETS],
-        "mapping": [entry.model_dump(mode="json", by_alias=True) for entry in mapping],
+        "sources": kinds_of(mapped, fields),
+        "targets": targets,
+        "only_mapped": bool(mapped),
+        "before": before,
+        "row_keys": run.plan["keyFields"],
     }
 
 
-def _suggested(run: SourceRunRow, described: JsonObject) -> list[JsonObject]:
-    return [
-        {
-            "sourcePath": column["source_path"],
-            "fieldKey": column["suggested_key"],
-            "label": column["label"],
-            "kind": column["kind"],
-        }
-        for column in described["columns"]
-        if column["suggested_key"] not in run.plan.get("leftOut", ())
+def kinds_of(
+    mapped: Sequence[JsonObject], fields: Mapping[str, FieldSpec]
+) -> Mapping[str, FieldKind]:
+    """The kinds of the fields that columns are mapped to; a field that is there has its own."""
+    return {
+        one["sourcePath"]: fields[one["fieldKey"]].kind
+        if one["fieldKey"] in fields
+        else FieldKind(one["kind"])
+        for one in mapped
+    }
+
+
+def mapping_of(mapped: Sequence[JsonObject], described: JsonObject) -> list[FieldMapping]:
+    """The mapping of a table that is read for the first time."""
+    if mapped:
+        return [FieldMapping.model_validate(entry) for entry in mapped]
+    return _suggested(described["columns"], KnownColumns(), described["headers"], stays=False)
+
+
+def described_columns(
+    run: SourceRunRow, described: JsonObject, options: ReadOptions, known: KnownColumns
+) -> ReadColumns:
+    """The way to read the columns of a table, as it describes them. Raises SourceProblem."""
+    of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
+    # A mapping is read as it is from a table that has its columns without any rows.
+    by_rows = of_objects or not run.plan["fields"]
+    has_rows = described["rowsRead"] > 0 or described["sampled"]
+    return read_columns(
+        run,
+        described,
+        known,
+        sparse=of_objects and run.plan["kind"] != DataSourceKind.SQL and is_read_again(run),
+        has_rows=has_rows if by_rows else bool(described["headers"]),
+    )
+
+
+def read_columns(
+    run: SourceRunRow,
+    described: JsonObject,
+    known: KnownColumns,
+    *,
+    sparse: bool,
+    has_rows: bool,
+) -> ReadColumns:
+    """The way to read the columns of a described table; a `sparse` one leaves empty cells out.
+
+    Raises SourceProblem for a column that is not there.
+    """
+    headers = described["headers"]
+    if run.plan["fields"]:
+        mapping = [FieldMapping.model_validate(entry) for entry in run.plan["fields"]]
+        places = places_of(mapping, headers, sparse=sparse)
+    else:
+        stays = not has_rows or (sparse and known.config in {"", config_digest(run)})
+        mapping = _suggested(described["columns"] if has_rows else [], known, headers, stays=stays)
+        places = {one.field_key: one.source_path for one in mapping}
+        if sparse or not headers:
+            mapping += [_kept(one) for one in known.columns if one.field_key not in places]
+        left_out = run.plan.get("leftOut", ())
+        mapping = [one for one in mapping if one.field_key not in left_out]
+    if has_rows and mapping and not any(one.field_key in places for one in mapping):
+        raise _missing(mapping[0].source_path, headers)
+    filled = {one.field_key for one in mapping}
+    columns = ReadColumns(
+        mapping=mapping,
+        places=places,
+        unfilled=[one for one in known.columns if one.field_key not in filled],
+        has_rows=has_rows,
+        suggests=not run.plan["fields"],
+    )
+    return replace(
+        columns,
+        head={
+            "sheetName": described["sheetName"],
+            "sheets": described["sheets"][:MAX_SHEETS],
+            "mapping": [entry.to_json() for entry in mapping],
+            "conventions": described["conventions"],
+            "columns": _notes(columns, described, known),
+            "unfilled": [one.field_key for one in columns.unfilled],
+            "remembered": _remembered(run, columns, described, known) if has_rows else None,
+        },
+    )
+
+
+def _notes(columns: ReadColumns, described: JsonObject, known: KnownColumns) -> JsonObject:
+    """The remarks on the columns, as `RunColumns` has them."""
+    headers = described["headers"]
+    absent = [one for one in columns.mapping if one.field_key not in columns.places]
+    named = columns.unfilled if columns.suggests and headers else ()
+    return {
+        "added": _added(headers, known, columns.places) if columns.has_rows else [],
+        "missing": [
+            *(_noted(one, valuesKept=False) for one in absent if columns.has_rows),
+            *(_noted(one, valuesKept=True) for one in named),
+        ],
+        "changed": _changed(described, known) if columns.suggests else [],
+    }
+
+
+def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns) -> Fill:
+    """The request for rows as values of the fields of a mapping."""
+    filled = [one for one in specs if one.key in columns.places or one.required]
+    unfilled = [one.field_key for one in columns.unfilled]
+    return Fill(
+        sources=[columns.places.get(one.key) for one in filled],
+        fields=filled,
+        lines=StagedLines(run.id, run.plan["keyFields"], unfilled),
+        conventions=Conventions.of(columns.head["conventions"]),
+        rejections=MAX_REJECTIONS,
+    )
+
+
+def _suggested(
+    described: Sequence[JsonObject], known: KnownColumns, headers: Sequence[str], *, stays: bool
+) -> list[FieldMapping]:
+    """The mapping of the columns that are there: known ones first, others to fields left to them.
+
+    A new column takes the field of a known one that is gone, unless that `stays` with its field.
+    """
+    known_by_path = {one.source_path: one for one in known.columns}
+    taken = {one.field_key for one in known.columns if stays or one.source_path in headers}
+    kinds = {column["source_path"]: column["kind"] for column in described}
+    mapping = [
+        _kept(one, kinds.get(one.source_path))
+        for one in known.columns
+        if one.source_path in headers
     ]
+    for column in described:
+        if column["source_path"] in known_by_path:
+            continue
+        key = column["suggested_key"]
+        if key in taken:
+            key = first_free(slug(column["source_path"], "column"), {*taken, TITLE_KEY})
+        taken.add(key)
+        new = KnownColumn(column["source_path"], key, column["label"], column["kind"])
+        mapping.append(_kept(new))
+    return mapping
+
+
+def _kept(one: KnownColumn, kind: str | None = None) -> FieldMapping:
+    """A column with the field that it fills."""
+    entry = {"sourcePath": one.source_path, "fieldKey": one.field_key, "label": one.label}
+    return FieldMapping.model_validate({**entry, "kind": kind or one.kind or FieldKind.TEXT.value})
+
+
+def places_of(
+    mapping: Sequence[FieldMapping], headers: Sequence[str], *, sparse: bool = False
+) -> dict[str, str]:
+    """The header of the column that fills each field: named by itself, or by its letter.
+
+    Raises SourceProblem for a column that is not there, and is not left out as empty.
+    """
+    places: dict[str, str] = {}
+    for entry in mapping if headers else ():
+        source = entry.source_path
+        found = column_named(headers, source) if source in headers or not sparse else None
+        if found is not None:
+            places[entry.field_key] = found
+        elif not sparse or any(name.startswith(f"{source}.") for name in headers):
+            raise _missing(source, headers)
+    return places
+
+
+def _missing(source: str, headers: Sequence[str]) -> SourceProblem:
+    known = ", ".join(headers[:20])
+    return SourceProblem(
+        ErrorKind.MAPPING, f"There is no column {source[:100]}; there are: {known}.", final=True
+    )
+
+
+def _added(
+    headers: Sequence[str], known: KnownColumns, places: Mapping[str, str]
+) -> list[JsonObject]:
+    """The columns that the source never had before; none when it is read for the first time."""
+    keys = {header: key for key, header in places.items()}
+    new = [name for name in headers if name not in known.headers] if known.headers else []
+    return [{"sourcePath": name, "fieldKey": keys.get(name)} for name in new]
+
+
+def _noted(one: FieldMapping | KnownColumn, **facts: object) -> JsonObject:
+    return {"sourcePath": one.source_path, "fieldKey": one.field_key, **facts}
+
+
+def _changed(described: JsonObject, known: KnownColumns) -> list[JsonObject]:
+    """The columns whose cells suggest another kind than they did."""
+    kinds = _kinds(described)
+    return [
+        _noted(one, before=one.kind, kind=kinds[one.source_path])
+        for one in known.columns
+        if one.kind is not None
+        and one.source_path in kinds
+        and _family(one.kind) != _family(kinds[one.source_path])
+    ]
+
+
+def _family(kind: str) -> str:
+    return FieldKind.TEXT if kind in _TEXTS else kind
+
+
+def _kinds(described: JsonObject) -> dict[str, str]:
+    """The kinds that columns suggest, without empty ones."""
+    rows = described["rowsRead"]
+    columns = described["columns"]
+    return {one["source_path"]: one["kind"] for one in columns if one["null_count"] < rows}
+
+
+def _remembered(
+    run: SourceRunRow, columns: ReadColumns, described: JsonObject, known: KnownColumns
+) -> JsonObject:
+    """The columns for the next run, as `SourceColumns` has them, but for ids of fields."""
+    before = {one.source_path: one.kind for one in known.columns}
+    kinds = {**before, **_kinds(described)} if columns.suggests else {}
+    read = []
+    for entry in columns.mapping:
+        path = columns.places.get(entry.field_key, entry.source_path)
+        found = entry.field_key in columns.places
+        read.append(KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=found))
+    read += [replace(one, found=False) for one in columns.unfilled]
+    headers = [*known.headers, *described["headers"]]
+    return {
+        "columns": [asdict(one) for one in read],
+        "headers": [*dict.fromkeys(headers)][:MAX_HEADERS],
+        "config": config_digest(run),
+        "json_path": described["jsonPath"],
+    }

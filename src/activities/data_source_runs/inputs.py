@@ -1,5 +1,6 @@
 """The source of a run's rows: fetched pages, a stored file, or the caller's body."""
 
+import asyncio
 import base64
 import hashlib
 import shutil
@@ -9,10 +10,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from activities.data_source_runs.columns import config_digest
 from activities.sources.fetchers import Wanted
-from activities.sources.fetching import FORMATS, Fetched
+from activities.sources.fetching import FORMATS, Fetched, is_blank
 from activities.sources.stored import copied, file_at
+from models.sources.data_source_runs.commands.source_columns import known_columns
 from models.sources.data_source_runs.rows import SourceRunRow
+from models.sources.data_source_runs.rules import KnownColumns
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.configs import read_options
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
@@ -77,6 +81,28 @@ def bytes_in(directory: Path) -> int:
         with suppress(FileNotFoundError):
             size += path.stat().st_size
     return size
+
+
+def are_blank(files: Sequence[Path]) -> bool:
+    """True when files hold nothing but white space."""
+    return all(is_blank(path) for path in files)
+
+
+async def options_as_before(
+    database: Database, run: SourceRunRow, wanted: Wanted, files: Sequence[Path]
+) -> tuple[ReadOptions, KnownColumns]:
+    """The options that read a source as it was read before, and what is known of its columns.
+
+    A blank file of such a source has no rows, whatever its format.
+    """
+    async with database.transaction() as work:
+        known = await known_columns(work, run)
+    options = read_options_of(wanted, fetched_by(run))
+    if options.query is None and known.columns and await asyncio.to_thread(are_blank, files):
+        options = replace(options, format=TableFormat.NDJSON)
+    if known.config == config_digest(run):
+        options = replace(options, usual_path=known.json_path)
+    return options, known
 
 
 async def input_files(

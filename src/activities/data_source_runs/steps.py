@@ -12,14 +12,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.appending import append_rows, refuse_empty
-from activities.data_source_runs.columns import head_of, mapping_of
+from activities.data_source_runs.columns import ReadColumns, described_columns, filling, looked_for
 from activities.data_source_runs.inputs import (
     bytes_in,
     content_with,
     fetched_by,
     input_files,
+    options_as_before,
     page_key,
-    read_options_of,
     scratch,
     wanted_by,
 )
@@ -30,16 +30,22 @@ from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted, noted_fetch
 from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
-from activities.sources.reading_process import Fill
+from activities.sources.reading_process import PROFILED, Fill
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.appending import appends
 from models.sources.data_source_runs.commands.staging import ReadBatch
-from models.sources.data_source_runs.commands.targets import filled_fields
+from models.sources.data_source_runs.commands.targets import filled_fields, known_fields
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
-from models.sources.tabular.rules.lines import StagedLines
+from models.sources.data_source_runs.rules import (
+    DataSourceRunStatus,
+    KnownColumns,
+    RunTrigger,
+    Stage,
+)
+from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.rejections import MAX_REJECTIONS
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
 from runtime.fault_injection import FaultPoint, inject_fault
@@ -138,24 +144,20 @@ class DataSourceRunActivities:
                 wanted = wanted_by(run)
                 size = {"bytes": bytes_in(directory)} if wanted.stored else {}
                 await self._progress(run, stage=Stage.STAGE.value, **size)
-                options = read_options_of(wanted, fetched_by(run))
+                options, known = await options_as_before(self._database, run, wanted, files)
                 async with reading(files, options) as table:
-                    ended = await self._read(run, table, counts)
+                    columns = await self._described(run, table, options, known)
+                    ended = await self._read(run, table, columns, counts)
         return await self._closed(run_id, counts) if ended else StepReply(CONTINUE, counts)
 
-    async def _read(self, run: SourceRunRow, table: Reading, counts: dict[str, int]) -> bool:
+    async def _read(
+        self, run: SourceRunRow, table: Reading, columns: ReadColumns, counts: dict[str, int]
+    ) -> bool:
         """Read a table to where its rows go. True when the run has ended with it."""
-        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
-        described = await table.describe(0, 0 if run.plan["fields"] else None)
-        mapping = mapping_of(run, described)
         async with self._database.transaction() as work:
-            fields = await filled_fields(work, run, mapping)
-        request = Fill(
-            sources=[entry.source_path for entry in mapping],
-            fields=fields,
-            lines=StagedLines(run.id, run.plan["keyFields"]),
-        )
-        head = head_of(described, mapping)
+            places = columns.places if columns.has_rows else None
+            specs = await filled_fields(work, run, columns.mapping, places)
+        request, head = filling(run, specs, columns), columns.head
         if not appends(run):
             await self._stage(run, table, request, counts, head)
             return False
@@ -163,6 +165,19 @@ class DataSourceRunActivities:
         stats = await append_rows(self._database, run, table, request, counts, report, head)
         counts.update(_applied(stats))
         return True
+
+    async def _described(
+        self, run: SourceRunRow, table: Reading, options: ReadOptions, known: KnownColumns
+    ) -> ReadColumns:
+        """The columns of a table, and how their cells are read."""
+        async with self._database.transaction() as work:
+            fields = await known_fields(work, run) or {}
+            before = await conditions.last_conventions(work, run)
+        asked = looked_for(run, known, fields, before)
+        # The kinds of columns show in all rows; they are not asked for where a mapping says them.
+        profiled = PROFILED if run.plan["fields"] else None
+        described = await table.describe(0, profiled, **asked)
+        return described_columns(run, described, options, known)
 
     async def _stage(
         self,
@@ -184,7 +199,9 @@ class DataSourceRunActivities:
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
         counts["rows"] = progress.get("read", 0)
-        new_options = await table.fill(replace(request, skip=counts["rows"]), stage)
+        kept = progress.get("rejected", 0)
+        behind = replace(request, skip=counts["rows"], rejections=MAX_REJECTIONS - kept)
+        new_options = await table.fill(behind, stage)
         if run.trigger == RunTrigger.IMPORT and "sourceId" not in run.plan:
             refuse_empty(counts["rows"])
         async with self._database.transaction() as work:
@@ -200,7 +217,9 @@ class DataSourceRunActivities:
             if await staging.is_staged(work, held):
                 return held.progress
             await staging.unstage(work, run.id)
-            await staging.record_progress(work, run.id, read=0, skipped=0, lost=0)
+            await staging.forget_rejections(work, run.id)
+            counts = {"read": 0, "skipped": 0, "lost": 0, "rejected": 0}
+            await staging.record_progress(work, run.id, **counts, lostIn={})
             return {}
 
     @activity.defn(name="apply_rows")

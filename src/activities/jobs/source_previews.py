@@ -2,33 +2,49 @@
 
 import asyncio
 import base64
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from typing_extensions import override
 
+from activities.data_source_runs.columns import kinds_of, mapping_of, places_of
 from activities.data_source_runs.inputs import read_options_of, scratch
 from activities.jobs.transactions import Chunks, ask_outside
 from activities.sources.fetchers import Access, Fetchers, Wanted
 from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
+from activities.sources.reading_process import PROFILED, Check
 from activities.sources.stored import copied, object_key
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
+from models.data.fields.queries import load_schema
+from models.data.fields.rules.fields import FieldSpecs
 from models.messages.jobs.rows import JobRow
+from models.sources.data_source_runs.commands.targets import fields_of
 from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.problems import SourceProblem
 from runtime.database import Transaction, UnitOfWork
 from runtime.errors import ValidationError
 from runtime.keyed_limiter import KeyedLimiter
 from runtime.object_store import ObjectStore
 
-PROFILED = 1_000
-"""Rows by which the kinds of columns are told."""
+SAMPLED = 1_000
+"""Rows that are asked of a database."""
 READ_SECONDS = 30.0
 READ_AT_ONCE = 4
 """Previews that one worker reads at once, each in a process of its own."""
 READ_OF_ONE = 2
 """Previews of one workspace among them: others find a place at once."""
 _PATIENCE_SECONDS = 240.0
+
+
+class _Asked(NamedTuple):
+    """The rows to show, and the fields that all that are read are checked against."""
+
+    limit: int
+    fields: Sequence[JsonObject]
+    known: FieldSpecs | None
 
 
 class SourcePreviews(Chunks):
@@ -56,38 +72,43 @@ class SourcePreviews(Chunks):
     async def _read(self, work: Transaction, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
         source = Wanted(job.workspace_id, job.actor_user_id, kind, config)
+        asked = await _asked(work, job)
         if "content" in config:
-            described = self._read_sent(source, job.input["limit"])
+            described = self._read_sent(source, asked)
         elif source.stored:
             key = await object_key(work, job.workspace_id, config)
-            described = self._read_stored(source, key, job.input["limit"])
+            described = self._read_stored(source, key, asked)
         else:
             access = await self._fetchers.access(work, source)
-            described = self._read_sample(source, access, job.input["limit"])
+            described = self._read_sample(source, access, asked)
         answer = await ask_outside(work, job, described)
         if not answer["rows"]:
             answer["warning"] = "The source has no rows."
         return answer
 
-    async def _read_stored(self, wanted: Wanted, key: str, limit: int) -> JsonObject:
+    async def _read_stored(self, wanted: Wanted, key: str, asked: _Asked) -> JsonObject:
         async with scratch() as directory:
             path = await copied(self._store, key, directory / "file")
-            return await self._described(path, wanted, Fetched(), limit)
+            return await self._described(path, wanted, Fetched(), asked)
 
-    async def _read_sent(self, wanted: Wanted, limit: int) -> JsonObject:
+    async def _read_sent(self, wanted: Wanted, asked: _Asked) -> JsonObject:
         async with scratch() as directory:
             path = directory / "content"
             path.write_bytes(base64.b64decode(wanted.config["content"]))
-            return await self._described(path, wanted, Fetched(), limit)
+            return await self._described(path, wanted, Fetched(), asked)
 
-    async def _read_sample(self, wanted: Wanted, access: Access, limit: int) -> JsonObject:
+    async def _read_sample(self, wanted: Wanted, access: Access, asked: _Asked) -> JsonObject:
         async with scratch() as directory:
             path = directory / "sample"
-            fetched = await self._fetchers.sample(wanted, access, path, PROFILED)
-            return await self._described(path, wanted, fetched, limit)
+            fetched = await self._fetchers.sample(wanted, access, path, SAMPLED)
+            described = await self._described(path, wanted, fetched, asked)
+            # A further page, or a database that was asked for its first rows alone.
+            is_first = access.address is not None and fetched.rows >= SAMPLED
+            is_part = fetched.next is not None or is_first
+            return {**described, "sampled": described["sampled"] or is_part}
 
     async def _described(
-        self, path: Path, wanted: Wanted, fetched: Fetched, limit: int
+        self, path: Path, wanted: Wanted, fetched: Fetched, asked: _Asked
     ) -> JsonObject:
         options = read_options_of(wanted, fetched)
         async with (
@@ -95,4 +116,31 @@ class SourcePreviews(Chunks):
             self._readers,
             reading([path], options, READ_SECONDS) as table,
         ):
-            return await table.describe(limit, PROFILED)
+            described = await table.describe(
+                asked.limit,
+                PROFILED,
+                sources=kinds_of(asked.fields, asked.known or {}),
+                targets={key: spec.kind for key, spec in (asked.known or {}).items()},
+            )
+            mapping = mapping_of(asked.fields, described)
+            fields = fields_of(mapping, asked.known, suggested=not asked.fields)
+            places = places_of(mapping, described["headers"])
+            checked = await table.check(
+                Check(
+                    [places.get(entry.field_key) for entry in mapping],
+                    fields,
+                    Conventions.of(described["conventions"]),
+                    described["rowsRead"],
+                )
+            )
+        for column in described["columns"]:
+            column["options"] = column.pop("choices") or None
+        return {**described, **checked, "rowCount": described["rowsRead"]}
+
+
+async def _asked(work: UnitOfWork, job: JobRow) -> _Asked:
+    """What a preview asks of its source. Raises NotFoundError for a target that is gone."""
+    target, known = job.input.get("targetDatabaseId"), None
+    if target is not None:
+        known = (await load_schema(work, job.workspace_id, Id(target))).fields
+    return _Asked(job.input["limit"], job.input.get("fields", ()), known)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from models.data.record_exports.rules import Cell, csv_cell, sheet_text
+from models.data.record_exports.rules import Cell, csv_cell, is_number_of_a_sheet, sheet_text
 from models.data.record_exports.shapes import ExportFormat
 
 
@@ -54,8 +54,8 @@ def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> Non
 
 
 def _sheet_cell(cell: Cell, text: Any) -> object:
-    if not isinstance(cell, str):
+    if not isinstance(cell, str) and is_number_of_a_sheet(cell):
         return cell
-    text.value = sheet_text(cell)
+    text.value = sheet_text(str(cell))
     text.data_type = "s"  # whatever it begins with, it is no formula
     return text

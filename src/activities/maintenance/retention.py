@@ -30,7 +30,7 @@ from models.people.browser_sessions.commands import purge_sessions
 from models.people.experiments.purge import purge_units
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
-from models.sources.data_source_runs.purge import purge_data_source_runs
+from models.sources.data_source_runs.purge import purge_data_source_runs, purge_rejections
 from models.sources.data_sources.previews import purge_previews
 from models.sources.provider_calls.commands import purge_calls
 from models.sources.provider_calls.mirror import purge_mirror
@@ -148,6 +148,7 @@ async def _purge_runs(work: UnitOfWork, before: datetime) -> int:
         or await purge_incidents(work, before)
         or await purge_firings(work, before)
         or await purge_action_runs(work, before)
+        or await purge_rejections(work)
         or await purge_data_source_runs(work, before)
         or await purge_units(work, before)
     )

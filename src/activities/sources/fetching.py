@@ -124,7 +124,11 @@ async def fetch_pages(
 async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
     """Fetch the first page into a file. Raises SourceProblem."""
     response = await _fetch(source, Fetched(), first_page(source.config), path)
-    return Fetched(charset=response.content_type.charset)
+    return Fetched(
+        charset=response.content_type.charset,
+        format=await _format(source, response, path),
+        next={} if source.paginated else None,
+    )
 
 
 async def _after(
@@ -258,8 +262,16 @@ def _sink(file: BinaryIO) -> Callable[[bytes], Awaitable[None]]:
     return write
 
 
+def is_blank(path: Path) -> bool:
+    """True when a file holds nothing but white space."""
+    with path.open("rb") as file:
+        return not any(chunk.strip() for chunk in iter(lambda: file.read(_CHUNK), b""))
+
+
 async def _found(source: HttpSource, path: Path) -> PageFound:
-    """The facts a page says of itself, read by a process of its own."""
+    """The facts a page says of itself, read by a process of its own; a blank one has no rows."""
+    if await asyncio.to_thread(is_blank, path):
+        return PageFound(0, None)
     options = read_options(source.config, TableFormat(source.config.get("format", "json")))
     cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
     rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))

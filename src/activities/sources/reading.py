@@ -2,12 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pydantic_core import from_json
 
@@ -19,13 +19,17 @@ from activities.sources.reading_process import (
     PROBLEM,
     TOO_MUCH_MEMORY,
     UNREADABLE,
+    Check,
     Describe,
     Fill,
     Inspect,
 )
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_source_runs.commands.staging import ReadBatch
+from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.rejections import Rejection
 
 ANSWER_SECONDS = 120.0
 """Seconds until the next answer of the process: opening a file, or a batch of its rows."""
@@ -37,6 +41,16 @@ class ReadingEndedError(Exception):
     """Somebody ended the process that read a file. Another attempt may read it."""
 
     retryable = True
+
+
+class Mapped(TypedDict, total=False):
+    """The further options of `Describe`."""
+
+    sources: Mapping[str, FieldKind]
+    targets: Mapping[str, FieldKind]
+    only_mapped: bool
+    before: Conventions | None
+    row_keys: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +67,18 @@ class Reading:
         process_id: int = self._process.pid
         return process_id
 
-    async def describe(self, sample: int, profiled: int | None) -> dict[str, Any]:
+    async def describe(
+        self, sample: int, profiled: int | None, **more: Unpack[Mapped]
+    ) -> dict[str, Any]:
         """The columns and the first rows of the table. Raises SourceProblem."""
-        await self._ask(Describe(sample, profiled))
+        return await self._described(Describe(sample, profiled, **more))
+
+    async def check(self, request: Check) -> dict[str, Any]:
+        """The cells and rows that an import would leave out. Raises SourceProblem."""
+        return await self._described(request)
+
+    async def _described(self, request: Describe | Check) -> dict[str, Any]:
+        await self._ask(request)
         answer = await self._answer()
         assert answer[:1] == DESCRIPTION
         described: dict[str, Any] = from_json(answer[1:])
@@ -87,7 +110,7 @@ class Reading:
         grown: dict[str, Any] = from_json(answer[1:])
         return grown
 
-    async def _ask(self, request: Describe | Inspect | Fill) -> None:
+    async def _ask(self, request: Describe | Check | Inspect | Fill) -> None:
         # A process that refuses the file before it is asked has ended; its answer is still there.
         with suppress(BrokenPipeError, ConnectionResetError):
             await asyncio.to_thread(self._connection.send, request)
@@ -112,8 +135,8 @@ class Reading:
 
 def _batch(answer: bytes) -> ReadBatch:
     counts, _, lines = answer[1:].partition(b"\n")
-    read, skipped, lost = from_json(counts)
-    return ReadBatch(read, skipped, lost, lines)
+    read, skipped, lost, rejections = from_json(counts)
+    return ReadBatch(read, skipped, lost, lines, [Rejection(*one) for one in rejections])
 
 
 def _broken_off(status: int | None) -> Exception:

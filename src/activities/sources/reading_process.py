@@ -6,8 +6,9 @@ database, and ends when its parent does.
 
 import os
 import resource
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,17 +17,19 @@ from pydantic_core import to_json
 
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
-from activities.sources.readers.table import Row, Table, column_letter, refuse
+from activities.sources.readers.table import Row, Table, column_named, refuse
+from models.core.base import JsonObject
+from models.core.keys import slug
 from models.data.fields.rules.fields import FieldSpec
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.tabular.rules.cells import shown_cell, storable
-from models.sources.tabular.rules.columns import (
-    InferredColumn,
-    inferred_columns,
-    profiles,
-)
+from models.sources.tabular.rules.columns import ColumnProfile, inferred_columns, profiles
+from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.lines import Lines
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from models.sources.tabular.rules.proposals import settle
+from models.sources.tabular.rules.rejections import Rejection, Rejections
 from models.sources.tabular.rules.row_conversion import (
     ConvertedRow,
     MappedColumn,
@@ -41,6 +44,8 @@ _FIRST_BATCH = 1_000
 """Rows of the first message: until it is there, nothing is written."""
 _BLOCK = 500
 """Rows that are converted together."""
+_MAX_EXAMPLES = 20
+"""Rejected cells of a column that are shown."""
 _BATCH_BYTES = 4 * 1024 * 1024
 """Bytes from which on a message is sent: the parent, which is not bounded, holds it."""
 
@@ -61,27 +66,51 @@ _MEMORY_PER_BYTE = 6
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """Asks for the columns of a table and its first rows.
+    """Asks for the columns of a table, its first rows, and the conventions of its cells.
 
-    `profiled` rows decide the kinds of columns; None means all of them.
+    `profiled` rows decide the kinds of columns and what is left open of the conventions; None means
+    all of them. `sources` are the kinds of the fields that columns are mapped to, by the column;
+    without any, `targets` are those of the fields that are there, by their key. With
+    `only_mapped` the other columns are not looked at. `before` is how the source was read last,
+    `row_keys` are the fields by which a row is told from the others.
     """
 
     sample: int
     profiled: int | None
+    sources: Mapping[str, FieldKind] = field(default_factory=dict)
+    targets: Mapping[str, FieldKind] = field(default_factory=dict)
+    only_mapped: bool = False
+    before: Conventions | None = None
+    row_keys: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Asks which cells of the first rows have no form in the fields that columns fill.
+
+    `sources` are those of `Fill`.
+    """
+
+    sources: Sequence[str | None]
+    fields: Sequence[FieldSpec]
+    conventions: Conventions
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
     """Asks for the rows as values of fields, after the first `skip` of them.
 
-    `sources` names the column of each field: its header, its letter, or the path in an object.
-    `lines` is the form of the answer.
+    `sources` names the header of the column of each field; a field without one is empty in every
+    row. `lines` is the form of the answer. The first `rejections` of what is left out are told.
     """
 
-    sources: Sequence[str]
+    sources: Sequence[str | None]
     fields: Sequence[FieldSpec]
     lines: Lines
     skip: int = 0
+    conventions: Conventions = field(default_factory=Conventions)
+    rejections: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +160,21 @@ def _answer(connection: Connection, files: Sequence[Path], options: ReadOptions)
         return
     table = open_table(files, options)
     while request is not None:
-        answers = _described if isinstance(request, Describe) else _filled
-        for answer in answers(table, options, request):
+        for answer in _answers(table, options, request):
             connection.send_bytes(answer)
         request = connection.recv()
+
+
+def _answers(
+    table: Table, options: ReadOptions, request: Describe | Check | Fill
+) -> Iterator[bytes]:
+    match request:
+        case Describe():
+            yield DESCRIPTION + to_json(_described(table, options, request), inf_nan_mode="null")
+        case Check():
+            yield DESCRIPTION + to_json(_checked(table, request))
+        case Fill():
+            yield from _filled(table, request)
 
 
 def _limit_memory(unpacked: int) -> None:
@@ -146,67 +186,184 @@ def _limit_memory(unpacked: int) -> None:
         os.nice(_NICENESS)
 
 
-def _described(table: Table, options: ReadOptions, request: Describe) -> Iterator[bytes]:
+def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObject:
     rows = ([storable(value) for value in row] for row in table.rows())
     head = [*islice(rows, request.sample)]
-    looked_at = islice(chain(head, rows), request.profiled)
-    found = profiles(table.headers, looked_at, options.conventions)
-    columns = inferred_columns(table.headers, found)
-    yield DESCRIPTION + to_json(
-        {
-            "sheetName": table.sheet_name,
-            "sheets": table.sheets,
-            "jsonPath": table.json_path,
-            "columns": [asdict(column) for column in columns],
-            "rows": [
-                {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
-                for row in head
-            ],
-            "skippedCells": _lost(table, columns, options, request.profiled),
-            **_warned(table, range(len(table.headers))),
-        },
-        inf_nan_mode="null",
+    kinds = _kinds_of_fields(table, request)
+    if request.only_mapped:
+        places = [place for place, kind in enumerate(kinds) if kind in _BY_CONVENTION]
+    else:
+        places = [*range(len(table.headers))]
+    headers = [table.headers[place] for place in places]
+    most = _rows_to_profile(table, request.profiled) if places else 0
+    counted = _Counted(islice(chain(head, rows), most))
+    found = profiles(
+        headers,
+        ([row[place] for place in places] for row in counted),
+        options.declared,
+        suggests_kinds=not request.only_mapped,
     )
+    proposal = settle(
+        headers, found, options.declared, [kinds[place] for place in places], request.before
+    )
+    return {
+        "headers": table.headers,
+        "sheetName": table.sheet_name,
+        "sheets": table.sheets,
+        "jsonPath": table.json_path,
+        "columns": [
+            asdict(column) for column in inferred_columns(headers, found, request.row_keys)
+        ],
+        "rows": [
+            {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
+            for row in head
+        ],
+        "rowsRead": counted.count,
+        "sampled": next(rows, None) is not None,
+        "conventions": proposal.conventions.to_json(),
+        "proposed": {
+            "headerRow": table.header_row,
+            "delimiter": table.delimiter,
+            "encoding": table.encoding,
+            **proposal.shown(),
+        },
+        "warning": table.note or (None if _has_values(found) else _NO_VALUES),
+        **_warned(table, range(len(table.headers))),
+    }
 
 
-def _lost(
-    table: Table, columns: Sequence[InferredColumn], options: ReadOptions, profiled: int | None
-) -> int:
-    """Count the cells of the first rows that an import into the suggested fields leaves empty."""
-    if profiled is None:
-        # The import itself asks, which counts them as it goes.
-        return 0
-    mapped = [MappedColumn(place, one.field) for place, one in enumerate(columns)]
-    conversion = RowConversion(mapped, options.conventions)
-    return sum(conversion.convert(row).lost for row in islice(table.rows(), profiled))
+_NO_VALUES = "The rows have no values."
 
 
-def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes]:
-    """Messages of rows for COPY, each led by its counts: rows, skipped rows, lost cells."""
+def _has_values(columns: Sequence[ColumnProfile]) -> bool:
+    """False when rows were looked at, and none of them has a value."""
+    return not any(column.empty for column in columns) or any(column.filled for column in columns)
+
+
+_BY_CONVENTION = frozenset(
+    {
+        FieldKind.CHECKBOX,
+        FieldKind.CURRENCY,
+        FieldKind.DATE,
+        FieldKind.DATETIME,
+        FieldKind.NUMBER,
+        FieldKind.PERCENT,
+        FieldKind.RATING,
+    }
+)
+"""The kinds of fields whose cells may be left open by the conventions that are declared."""
+PROFILED = 10_000
+"""Rows that a preview looks at, and that decide how the cells of mapped columns are read."""
+_PROFILED_CELLS = 300_000
+_FEWEST_PROFILED = 1_000
+
+
+def _rows_to_profile(table: Table, asked: int | None) -> int | None:
+    """The rows to look at: fewer of a wide table, unless all of them are asked for."""
+    if asked is None:
+        return None
+    return min(asked, max(_FEWEST_PROFILED, _PROFILED_CELLS // max(len(table.headers), 1)))
+
+
+class _Counted:
+    """Rows, and how many of them were read."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = rows
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            self.count += 1
+            yield row
+
+
+def _kinds_of_fields(table: Table, request: Describe) -> Sequence[FieldKind | None]:
+    """The kind of the field that each column fills; None where the column suggests it."""
+    if not request.sources:
+        return [request.targets.get(slug(name, "column")) for name in table.headers]
+    mapped = {column_named(table.headers, name): kind for name, kind in request.sources.items()}
+    return [mapped.get(name, FieldKind.TEXT) for name in table.headers]
+
+
+def _checked(table: Table, request: Check) -> JsonObject:
+    """The cells and rows among the first ones that an import would leave out."""
+    columns = _mapped(table, request.sources, request.fields)
+    conversion = RowConversion(columns, request.conventions)
+    rejections = Rejections(table.headers, columns, request.conventions)
+    counts: Counter[int] = Counter()
+    examples: dict[str, list[Rejection]] = {one.spec.key: [] for one in columns}
+    skipped, position = 0, 0
+    for block in _blocks(islice(table.rows() if columns else iter(()), request.rows)):
+        for row, made in zip(block, conversion.convert_rows(block), strict=True):
+            skipped += made.skipped
+            counts.update(made.lost)
+            if made.lost and any(counts[place] <= _MAX_EXAMPLES for place in made.lost):
+                for one in rejections.of(table.numbers.of(position), row, made):
+                    if (
+                        one.column is not None
+                        and len(examples[one.field_key or ""]) < _MAX_EXAMPLES
+                    ):
+                        examples[one.field_key or ""].append(one)
+            position += 1
+    return {
+        "skippedCells": counts.total(),
+        "skippedRowCount": skipped,
+        "rejected": [
+            {
+                "sourcePath": request.sources[place],
+                "fieldKey": columns[place].spec.key,
+                "kind": columns[place].spec.kind,
+                "count": count,
+                "examples": [
+                    {"row": one.row, "value": one.value, "reason": one.reason}
+                    for one in examples[columns[place].spec.key]
+                ],
+            }
+            for place, count in sorted(counts.items())
+        ],
+    }
+
+
+def _mapped(
+    table: Table, sources: Sequence[str | None], fields: Sequence[FieldSpec]
+) -> list[MappedColumn]:
+    places = {name: place for place, name in enumerate(table.headers)}
+    return [
+        MappedColumn(None if source is None else places[source], spec)
+        for source, spec in zip(sources, fields, strict=True)
+    ]
+
+
+def _filled(table: Table, request: Fill) -> Iterator[bytes]:
+    """Messages of rows for COPY, each led by its counts and by what was left out."""
     if not table.headers:
         # JSON names its columns in its rows, and there are none.
         yield END + b"{}"
         return
-    columns = [
-        MappedColumn(_place(table, source), spec)
-        for source, spec in zip(request.sources, request.fields, strict=True)
-    ]
-    if warned := _warned(table, [column.place for column in columns]):
+    columns = _mapped(table, request.sources, request.fields)
+    if warned := _warned(table, [one.place for one in columns if one.place is not None]):
         refuse(warned["warning"])
-    conversion = RowConversion(columns, options.conventions)
-    rows = table.rows()
-    skipped = _blocks(islice(rows, request.skip))
-    for block in skipped:
+    conversion = RowConversion(columns, request.conventions, request.lines.keys)
+    rejections = Rejections(table.headers, columns, request.conventions)
+    rows, kept = table.rows(), request.rejections
+    for block in _blocks(islice(rows, request.skip)):
         if conversion.grows:
             conversion.convert_rows(block)
-    batch, position = _Batch(_FIRST_BATCH), request.skip
+    keys = [spec.key for spec in request.fields]
+    batch, position = _Batch(keys, _FIRST_BATCH), request.skip
     for block in _blocks(rows):
-        for made in conversion.convert_rows(block):
-            batch.add(made, b"" if made.skipped else request.lines.line(position, made))
+        for row, made in zip(block, conversion.convert_rows(block), strict=True):
+            number = table.numbers.of(position)
+            batch.add(made, b"" if made.skipped else request.lines.line(position, number, made))
+            if kept and (made.lost or made.skipped):
+                told = [*islice(rejections.of(number, row, made), kept)]
+                batch.rejections += told
+                kept -= len(told)
             position += 1
             if batch.is_full:
                 yield batch.message()
-                batch = _Batch()
+                batch = _Batch(keys)
     if batch.read:
         yield batch.message()
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
@@ -220,17 +377,23 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 
 
 class _Batch:
-    """The lines of one message: of how many rows, how many made none, how many cells were lost."""
+    """The lines of one message: of how many rows, how many made none, which cells were lost.
 
-    def __init__(self, rows: int = BATCH) -> None:
-        self._rows = rows
-        self.read = self._skipped = self._lost = self._size = 0
+    Lost cells are counted by the field of their column. `rejections` are those that are kept.
+    """
+
+    def __init__(self, keys: Sequence[str], rows: int = BATCH) -> None:
+        self._keys, self._rows = keys, rows
+        self.read = self._skipped = self._size = 0
+        self._lost = Counter[int]()
         self._lines: list[bytes] = []
+        self.rejections: list[Rejection] = []
 
     def add(self, row: ConvertedRow, line: bytes) -> None:
         self.read += 1
         self._skipped += row.skipped
-        self._lost += row.lost
+        if row.lost:
+            self._lost.update(row.lost)
         self._size += len(line)
         self._lines.append(line)
 
@@ -239,7 +402,8 @@ class _Batch:
         return self.read == self._rows or self._size >= _BATCH_BYTES
 
     def message(self) -> bytes:
-        counts = to_json([self.read, self._skipped, self._lost])
+        lost = {self._keys[place]: count for place, count in self._lost.items()}
+        counts = to_json([self.read, self._skipped, lost, self.rejections])
         return ROWS + counts + b"\n" + b"".join(self._lines)
 
 
@@ -253,13 +417,3 @@ def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
         "warning": f"Formulas without a value are in the columns: {which}."
         " Open the workbook in a spreadsheet program and save it, so that they are calculated."
     }
-
-
-def _place(table: Table, source: str) -> int:
-    if source in table.headers:
-        return list(table.headers).index(source)
-    letters = [column_letter(place) for place in range(len(table.headers))]
-    if source.upper() not in letters:
-        known = ", ".join(table.headers[:20])
-        refuse(f"There is no column {source[:100]}; there are: {known}.", ErrorKind.MAPPING)
-    return letters.index(source.upper())

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.types import Scope
 
 from api.kernel.body import Body
-from api.kernel.media_types import prefers_html
+from api.kernel.media_types import prefers
 from models.people.browser_sessions.rules import is_well_formed
 from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
@@ -116,7 +116,7 @@ def read_session(scope: Scope, settings: Settings) -> CookieToken | None:
 
 def takes_html(scope: Scope) -> bool:
     """True for a client that would rather have HTML than JSON, as browsers do."""
-    return prefers_html([value for name, value in scope["headers"] if name == b"accept"])
+    return prefers("text/html", [value for name, value in scope["headers"] if name == b"accept"])
 
 
 def is_same_origin(headers: Iterable[tuple[bytes, bytes]]) -> bool:

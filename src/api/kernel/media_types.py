@@ -5,11 +5,11 @@ from collections.abc import Sequence
 _LONGEST_HEADER = 1000
 
 
-def prefers_html(accept: Sequence[bytes]) -> bool:
-    """True when `Accept` names HTML, and does not prefer JSON; a bare `*/*` means JSON."""
+def prefers(media_type: str, accept: Sequence[bytes]) -> bool:
+    """True when `Accept` names the type, and does not prefer JSON; a bare `*/*` means JSON."""
     weights = dict(map(_weighed, b",".join(accept)[:_LONGEST_HEADER].decode("latin-1").split(",")))
-    html = weights.get("text/html", 0.0)
-    return html > 0 and html >= weights.get("application/json", 0.0)
+    weight = weights.get(media_type, 0.0)
+    return weight > 0 and weight >= weights.get("application/json", 0.0)
 
 
 def _weighed(one: str) -> tuple[str, float]:

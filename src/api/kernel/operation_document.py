@@ -118,7 +118,7 @@ def _documented_responses(route: Route) -> dict[int | str, dict[str, Any]]:
         }
         for status, refusals in refusals_of(route).items()
     }
-    if operation.result is None:
+    if operation.result is None or media_type != _JSON:
         responses[operation.status] = {"content": {media_type: {}}}
     for status in route.statuses:
         same = operation.result is not None and media_type == _JSON and not operation.access.raw

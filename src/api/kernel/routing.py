@@ -152,9 +152,9 @@ class Router:
         """Declare one operation.
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
-        that of batches; `media_type` is that of an endpoint which answers a Response, and
-        `statuses` are its successes beside `status_code`, `headers` the ones it reads itself.
-        What is no part of the API, such as a page, is not `documented`.
+        that of batches; `media_type` is that of an endpoint which answers a Response, be it in
+        place of its shape, and `statuses` are its successes beside `status_code`, `headers` the
+        ones it reads itself. What is no part of the API, such as a page, is not `documented`.
         """
         operation = describe_operation(
             endpoint,

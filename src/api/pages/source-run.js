@@ -19,6 +19,7 @@ const STAGES = {
 const COUNTS = {
   rowsFetched: "rows read", rowsInserted: "inserted", rowsUpdated: "updated",
   rowsUnchanged: "unchanged", rowsRemoved: "removed", rowsSkipped: "skipped",
+  cellsSkipped: "cells skipped",
 };
 const path = `/v1/data-source-runs/${encodeURIComponent(runId)}`;
 const isImport = () => shown.dataSourceId === undefined;
@@ -93,6 +94,13 @@ function buttons() {
     run.errorKind === "guard" && button("Refresh with force", `${source}/refresh`, { force: true }, null));
 }
 
+/** The address of what the run left out, as CSV. */
+function rejects() {
+  const workspace = `/v1/workspaces/${shown.workspaceId}`;
+  const run = isImport() ? `imports/${runId}` : `data-sources/${shown.dataSourceId}/runs/${runId}`;
+  return `${workspace}/${run}/rejects?format=csv`;
+}
+
 function details() {
   const { run } = shown;
   at("details").replaceChildren(...present(
@@ -112,8 +120,28 @@ function details() {
       run.advice && element("p", { class: "quiet" }, run.advice)),
     run.status === "failed" && section("What was changed",
       element("p", {}, "Nothing: all rows are written, or none.")),
-    run.skippedCells > 0 && section("Cells", element("p", {},
-      `${run.skippedCells.toLocaleString()} cells had no form of their field and are empty.`))));
+    run.skippedCells > 0 && section("Values", element("p", {},
+      `${run.skippedCells.toLocaleString()} values don't match the column type and were left blank. `,
+      run.status === "succeeded" && element("a", { href: rejects(), download: "" }, "Download")),
+      list(run.columns.skippedCells, ({ cells }) => cells.toLocaleString())),
+    ...columns(run.columns)));
+}
+
+/** The columns that are missing, new or of another kind. */
+function columns({ added, missing, changed }) {
+  const kept = missing.filter(({ valuesKept }) => valuesKept);
+  const emptied = missing.filter(({ valuesKept }) => !valuesKept);
+  return [
+    kept.length > 0 && section("Missing from the source", list(kept, () => "values are kept")),
+    emptied.length > 0 && section("Missing from all rows", list(emptied, () => "values are empty")),
+    changed.length > 0 && section("Changed columns", list(changed, ({ before, kind }) => `${before} to ${kind}`)),
+    added.length > 0 && section("New columns", list(added, ({ fieldKey }) => fieldKey || "not mapped")),
+  ];
+}
+
+/** Columns by their names, and a word about each. */
+function list(found, word) {
+  return pairs(Object.fromEntries(found.map((one) => [one.sourcePath, word(one)])));
 }
 
 function show() {

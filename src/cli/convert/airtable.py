@@ -6,17 +6,18 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from activities.sources.readers.delimited import read_lines
 from cli.convert.bundle_file import BundleFile
 from cli.convert.relations import Side, add_relation
-from cli.convert.tables import Converted, Table, convert_table
+from cli.convert.tables import Converted, Table, Times, convert_table
 from models.core.keys import first_free, slug
 from models.data.fields.rules.fields import Option
 from models.data.fields.rules.kinds import FieldKind
+from models.sources.tabular.rules.formats import Conventions
 from runtime.ids import new_id
 
 _KINDS: Mapping[str, FieldKind] = {
@@ -61,12 +62,14 @@ _AS_TEXT = {
 }
 _LINK = "multipleRecordLinks"
 _GONE = {"button": "buttons", "externalSyncSource": "names of synchronised sources"}
+_ZONES = {"utc": "UTC", "client": None}
+"""The zones of a field that are no name: `client` is that of the person who exported it."""
 _TRUE = {"checked": "true", "": "false"}
 
 Files = Mapping[str, bytes]
 
 
-def convert_base(source: Path, bundle: BundleFile) -> None:
+def convert_base(source: Path, bundle: BundleFile, zone: str | None) -> None:
     """Add all tables of a base. Raises `ValueError` when it is none."""
     files = dict(_files(source))
     schema = next((files[name] for name in files if name.endswith("schema.json")), None)
@@ -74,7 +77,8 @@ def convert_base(source: Path, bundle: BundleFile) -> None:
         raise ValueError("There is no schema.json in it.")
     tables = json.loads(schema)["tables"]
     databases: dict[str, Converted] = {}
-    sheets = {table["id"]: _read(files, table) for table in tables}
+    times = Times(bundle.report, zone)
+    sheets = {table["id"]: _read(files, table, times) for table in tables}
     for table in tables:
         _note(bundle, table)
         if _csv_of(files, table) is None:
@@ -101,14 +105,16 @@ def _files(source: Path) -> Iterator[tuple[str, bytes]]:
                 yield name.rpartition("/")[2], archive.read(name)
 
 
-def _read(files: Files, table: Mapping[str, Any]) -> tuple[list[str], list[list[str | None]]]:
+def _read(
+    files: Files, table: Mapping[str, Any], times: Times
+) -> tuple[list[str], list[list[str | None]]]:
     """Headers and rows of a table's CSV; none when it has no file."""
     content = _csv_of(files, table) or b""
-    rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
+    rows = list(read_lines(io.StringIO(content.decode("utf-8-sig"), newline=""), longest=1 << 30))
     if not rows:
         return [field["name"] for field in table["fields"]], []
     headers = rows[0]
-    readers_by_header = {field["name"]: _reader(field) for field in table["fields"]}
+    readers_by_header = {field["name"]: _reader(times, table, field) for field in table["fields"]}
     readers = [readers_by_header.get(header, _as_it_is) for header in headers]
     return headers, [
         [read(cell) for read, cell in zip(readers, [*row, *[""] * len(headers)], strict=False)]
@@ -136,14 +142,19 @@ def _as_it_is(text: str) -> str | None:
     return text or None
 
 
-def _reader(field: Mapping[str, Any]) -> Callable[[str], str | None]:
+def _reader(
+    times: Times, table: Mapping[str, Any], field: Mapping[str, Any]
+) -> Callable[[str], str | None]:
     """The reader of the cells of a field: a CSV has them as the base shows them."""
     kind, options = _type(field)
     if kind == "checkbox":
         return lambda text: _TRUE.get(text, text)
     if kind in _MOMENTS:
         day_first = (options.get("dateFormat") or {}).get("name") == "european"
-        return lambda text: _day(text.strip(), day_first=day_first)
+        conventions = Conventions("dmy" if day_first else "mdy")
+        zone = _ZONES.get(options.get("timeZone", ""), options.get("timeZone"))
+        label = table["name"]
+        return lambda text: times.plain(label, text.strip(), conventions, zone) or text or None
     return _as_it_is
 
 
@@ -154,19 +165,6 @@ def _type(field: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     if field["type"] in _COMPUTED and isinstance(result, Mapping) and result.get("type") in _KINDS:
         return result["type"], result.get("options") or {}
     return field["type"], options
-
-
-def _day(text: str, *, day_first: bool) -> str | None:
-    """A day or a moment, year first; what is written otherwise is as it is. Times are UTC."""
-    layouts = ("%d/%m/%Y",) if day_first else ("%m/%d/%Y",)
-    for layout in (*layouts, "%B %d, %Y"):
-        for behind in ("", " %I:%M%p", " %H:%M"):
-            try:
-                moment = datetime.strptime(text, layout + behind).replace(tzinfo=UTC)
-            except ValueError:
-                continue
-            return moment.isoformat() if behind else moment.date().isoformat()
-    return text or None
 
 
 def _table(table: Mapping[str, Any], headers: list[str], rows: list[list[str | None]]) -> Table:

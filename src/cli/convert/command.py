@@ -10,6 +10,7 @@ import typer
 
 from cli.console import terminal
 from cli.convert.report import Report
+from models.sources.tabular.rules.problems import SourceProblem
 
 
 class Product(StrEnum):
@@ -17,7 +18,10 @@ class Product(StrEnum):
     AIRTABLE = "airtable"
 
 
-_UNREADABLE = (ValueError, LookupError, TypeError, RuntimeError, csv.Error, zipfile.BadZipFile)
+_UNREADABLE = (
+    *(ValueError, LookupError, TypeError, RuntimeError, csv.Error, zipfile.BadZipFile),
+    SourceProblem,
+)
 """The errors of reading something that is no export."""
 
 
@@ -31,6 +35,10 @@ def convert(
     name: Annotated[
         str | None, typer.Option(help="Name of the workspace; else that of the source.")
     ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(help="Time zone of times without one, such as Europe/Berlin; else UTC."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Where to write the report too, as Markdown.")
     ] = None,
@@ -42,12 +50,18 @@ def convert(
     from cli.convert.airtable import convert_base
     from cli.convert.bundle_file import BundleFile
     from cli.convert.notion.conversion import convert_export
+    from models.data.fields.rules.settings_shapes import zone
 
+    if timezone is not None:
+        try:
+            zone(timezone)
+        except ValueError as error:
+            raise typer.BadParameter(f"{timezone} {error}.", param_hint="--timezone") from None
     converters = {Product.NOTION: convert_export, Product.AIRTABLE: convert_base}
     losses = Report()
     try:
         with BundleFile(bundle, name or source.stem, f"{product}/1", losses) as file:
-            converters[product](source, file)
+            converters[product](source, file, timezone)
     except _UNREADABLE as error:
         bundle.unlink(missing_ok=True)
         terminal().print(f"{source} is no export of {product}: {error}", style="red")

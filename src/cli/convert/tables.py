@@ -4,7 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cli.convert.bundle_file import BundleFile
+from cli.convert.report import Report
 from models.core.keys import first_free, slug
+from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldSpec, Option
 from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.sources.tabular.rules.columns import inferred_columns, profiles
@@ -17,6 +19,46 @@ _SAMPLED = 10_000
 """Rows from which the kinds of columns follow."""
 
 Row = Sequence[str | None]
+
+
+class Times:
+    """The days and times of an export, and what is to be told of them.
+
+    A time without a time zone is meant in `zone`; without that it is taken for UTC, and told.
+    """
+
+    def __init__(self, report: Report, zone: str | None) -> None:
+        self._report = report
+        self._zone = zone
+
+    def plain(
+        self,
+        label: str,
+        text: str,
+        conventions: Conventions = _CONVENTIONS,
+        zone: str | None = None,
+    ) -> str | None:
+        """A day or a moment of the table `label` by ISO 8601; None for another text.
+
+        `zone` is what the table says of the times that have none beside them.
+        """
+        try:
+            written = conventions.written(text)
+        except InvalidValueError:
+            return None
+        if written is None:
+            return None
+        own = zone or self._zone
+        try:
+            plain = written.plain(own or "UTC")
+        except InvalidValueError:
+            unknown = f"{label}: times whose time zone is not known, such as {written.zone}"
+            self._report.lose(unknown[:200])
+            return None
+        if own is None and written.at is not None and written.zone is None:
+            told = "times without a time zone, read as UTC; --timezone names another"
+            self._report.lose(f"{label}: {told}")
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +118,7 @@ def convert_table(
     twice: set[str] = set()
     for number, row in enumerate(table.rows):
         result = conversion.convert(row)
-        bundle.report.lose(f"{table.label}: values that do not fit their field", result.lost)
+        bundle.report.lose(f"{table.label}: values that do not fit their field", len(result.lost))
         own = str(new_id()) if table.records is None else table.records[number]
         content = content_of(number, database, own)
         if result.skipped and not result.title and content is None:

@@ -95,7 +95,9 @@ def _losses(result: dict[str, Any]) -> list[str]:
     if result["skippedRowCount"]:
         remarks.append(f"{result['skippedRowCount']:,} rows made no record.")
     if result["skippedCells"]:
-        remarks.append(f"{result['skippedCells']:,} cells had no form of their field.")
+        remarks.append(
+            f"{result['skippedCells']:,} values don't match the column type and were left blank."
+        )
     return remarks
 
 

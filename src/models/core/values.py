@@ -4,6 +4,7 @@ A reader takes a JSON value and gives it typed. It raises `InvalidValueError` wi
 follows the value's path. Nothing is coerced: a number in quotes is text.
 """
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
@@ -13,6 +14,10 @@ from typing import Any
 MAX_TEXT = 10_000
 MAX_LONG_TEXT = 200_000
 MAX_NUMBER = 1e100
+EXACT = 2**53
+"""The largest magnitude up to which a double holds every whole number."""
+_HELD_DIGITS, _MOST_DIGITS = 17, 800
+"""Significant digits that tell every double from the others; more than the longest one has."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -63,6 +68,34 @@ def number(value: object) -> int | float:
     if not abs(value) <= MAX_NUMBER:
         raise InvalidValueError("must be a finite number of at most 100 digits")
     return value
+
+
+def exact_number(value: Decimal) -> int | float:
+    """The number that has all these digits.
+
+    A double holds a whole number when JSON writes it with the same digits: all up to 2^53 are, and
+    1e30. It holds a fraction of up to 17 significant digits, and one of more if it has the same
+    ones when it is written with as many.
+    """
+    nearest = float(value) if abs(value) <= MAX_NUMBER else math.inf
+    if math.isinf(nearest):
+        raise InvalidValueError("must be a finite number of at most 100 digits")
+    if value == value.to_integral_value():
+        if abs(value) < EXACT or value == Decimal(repr(nearest)):
+            return int(value)
+    elif nearest:
+        significant = len(all_digits(value).replace(".", "").lstrip("-0"))
+        if significant <= _HELD_DIGITS or (
+            significant <= _MOST_DIGITS and Decimal(format(nearest, f".{significant}g")) == value
+        ):
+            return nearest
+    raise InvalidValueError("has more digits than a number holds")
+
+
+def all_digits(value: Decimal) -> str:
+    """The number without an exponent, and without zeros that end its fraction."""
+    written = format(value, "f")
+    return written.rstrip("0").rstrip(".") if "." in written else written
 
 
 def whole_number(value: object, lowest: int, highest: int) -> int:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from runtime.clock import utc_now
 from runtime.content_types import ContentType, as_text_or_base64
 from runtime.outbound.errors import InvalidBodyError
+from runtime.strict_json import read_float
 
 MEBIBYTE = 1024 * 1024
 
@@ -137,8 +138,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
+def _finite(text: str) -> int | float:
+    number = read_float(text)
+    if abs(number) == math.inf:
         raise ValueError(text)
     return number

@@ -15,7 +15,7 @@ from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
 from tests.support.spaces import Space
-from tests.support.workbooks import compound
+from tests.support.workbooks import compound, open_cell, open_document, open_sheet
 
 pytestmark = pytest.mark.takes(seconds=20)
 
@@ -248,6 +248,8 @@ async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
         pytest.param(sheet(), "xlsx", "is empty", id="no-cells"),
         pytest.param(sheet(["Name"], ["a"]), "csv", "is a workbook", id="wrong-extension"),
         pytest.param(b"name,price\n", "csv", "no rows", id="empty"),
+        pytest.param(b'name,n\nTea,"5 inch\nMilk,1\n', "csv", "in line 2 is not", id="open-quote"),
+        pytest.param(b"sep=;\r\n", "csv", "no line with a value", id="delimiter-alone"),
         pytest.param(b'{"a": ', "json", "not JSON", id="broken-json"),
         pytest.param(b"\n".join([b",".join([b"x"] * 201)] * 2), "csv", "200 columns", id="wide"),
     ],
@@ -260,6 +262,32 @@ async def test_what_cannot_be_read_says_what_to_change(
     assert said in answer.json()["message"]
     databases = await client.get(f"{space.path}/databases")
     assert databases.json()["data"]["databases"] == [], "nothing of it is left"
+
+
+async def test_a_file_that_states_its_delimiter_is_read_by_it(
+    client: Client, space: Space, importing: Any, serve: Serve
+) -> None:
+    content = "sep=;\r\n\r\n;\r\nName;Qty\r\nNut, small;10\u202f237\r\n".encode("utf-16")
+    result = (await importing(content, "csv")).json()["data"]
+    assert await records(client, result["databaseId"]) == [{"title": "Nut, small", "qty": 10237}]
+    endpoint = await serve(reply(200, content, type_="text/csv"))
+    body = {"kind": "http_csv", "config": {"url": endpoint.url}}
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    assert [one["kind"] for one in answer.json()["data"]["columns"]] == ["text", "number"]
+
+
+async def test_a_percentage_of_ods_is_that_of_xlsx(
+    client: Client, space: Space, importing: Any, serve: Serve
+) -> None:
+    header = open_cell("string", "Name") + open_cell("string", "Share")
+    row = open_cell("string", "Tea") + open_cell("percentage", "25.6%", value="0.256")
+    content = open_document(open_sheet(header, row))
+    result = (await importing(content, "ods")).json()["data"]
+    assert await records(client, result["databaseId"]) == [{"title": "Tea", "share": 25.6}]
+    endpoint = await serve(reply(200, content, type_="application/octet-stream"))
+    body = {"kind": "http_xlsx", "config": {"url": endpoint.url}}
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    assert [one["kind"] for one in answer.json()["data"]["columns"]] == ["text", "percent"]
 
 
 async def test_a_preview_stores_nothing(

@@ -101,7 +101,7 @@ async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
         pytest.param(reply(200, "{not json"), "parse", id="malformed"),
         pytest.param(reply(200, {"message": "no rows here"}), "mapping", id="elsewhere"),
         pytest.param(reply(200, "<html>Log in"), "parse", id="html"),
-        pytest.param(reply(200, ""), "parse", id="empty"),
+        pytest.param(reply(200, ""), "guard", id="empty"),
         pytest.param(reply(302, location="http://169.254.169.254/"), "fetch", id="metadata"),
     ],
 )
@@ -113,6 +113,18 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     failed = await goods_of.refresh()
     assert (failed["status"], failed["errorKind"]) == ("failed", kind), failed
     assert set(await goods_of.records()) == {"a"}
+
+
+async def test_an_open_quotation_mark_changes_nothing(source: Any) -> None:
+    goods_of = await source(kind="http_csv")
+    goods_of.answers(reply(200, "code,name,price\na,Apple,1\nb,Pear,2\n", type_="text/csv"))
+    await goods_of.refresh()
+    content = 'code,name,price\na,"Apple,1\nb,Pear,2\n'
+    goods_of.answers(reply(200, content, type_="text/csv"))
+    failed = await goods_of.refresh(force=True)
+    assert (failed["status"], failed["errorKind"]) == ("failed", "parse"), failed
+    assert "in line 2 is not closed" in failed["error"]
+    assert set(await goods_of.records()) == {"a", "b"}
 
 
 @pytest.mark.long

@@ -3,19 +3,34 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import dropwhile, islice
 from pathlib import Path
+from typing import TypeAlias
 
 from charset_normalizer import from_bytes
 
-from activities.sources.readers.table import Row, Table, bounded, bounded_lines, headers_of, refuse
+from activities.sources.readers.table import (
+    Row,
+    RowNumbers,
+    Table,
+    bounded,
+    bounded_lines,
+    headers_of,
+    refuse,
+)
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
+from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
+_Line: TypeAlias = tuple[int, list[str]]
+"""A line of cells and its number, counted from 1."""
 _SAMPLE = 64 * 1024
 _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _DELIMITERS = ",;\t|"
+_STATED = re.compile(r'("?)sep=([^\w\s"]|\t)\2*\1', re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"]+|"")*+"')
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe", "utf-16"),
@@ -24,31 +39,74 @@ _BYTE_ORDER_MARKS = (
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Table:
-    """The table in a file of delimited text. Raises SourceProblem."""
+    """The table in a file of delimited text. Raises SourceProblem.
+
+    The row of headers counts from the first line that holds a value, as that of a workbook does.
+    """
     with path.open("rb") as file:
         sample = file.read(_SAMPLE)
     _check_kind(sample)
     encoding = options.encoding or _encoding(sample, options.charset)
     delimiter = _delimiter(sample, encoding, options)
-    csv.field_size_limit(4 * MAX_CELL_BYTES)
 
-    def lines() -> Iterator[list[str]]:
-        return _read(path, encoding, delimiter)
+    def lines() -> Iterator[_Line]:
+        return dropwhile(_is_blank, enumerate(_read(path, encoding, delimiter), start=1))
 
-    skipped = max(options.header_row, 1) - 1
-    first = next(islice(lines(), skipped, None), None)
+    header = options.header_row
+    if header is None:
+        header = header_row(_cells(line) for _, line in islice(lines(), HEADER_SEARCH))
+    skipped = max(header, 1) - 1
+
+    def below(skips: int = 1 if header else 0) -> Iterator[_Line]:
+        begun = dropwhile(_is_blank, islice(lines(), skipped, None))
+        return islice(begun, skips, None)
+
+    _, first = next(below(0), (0, None))
     if first is None:
-        refuse("The file has no row of headers where it is looked for.")
-    width = max((len(line) for line in islice(lines(), skipped, skipped + 1_000)), default=0)
-    named = [cell(value) for value in first] if options.header_row else None
-    headers = headers_of(named, max(width, len(first)))
+        what = "row of headers where it is looked for" if skipped else "line with a value"
+        refuse(f"The file has no {what}.")
+    width = max([len(first), *(len(line) for _, line in islice(below(), 1_000))])
+    named = _cells(first) if header else None
+    headers = headers_of(named, _filled_width(named or [], width, below))
+    numbers = RowNumbers()
 
     def rows() -> Iterator[Row]:
-        for line in islice(lines(), options.header_row, None):
+        numbers.restart()
+        for number, line in below():
             if line:
+                numbers.note(number)
                 yield _as_wide(line, len(headers))
 
-    return Table(headers, lambda: bounded(rows()))
+    return Table(
+        headers,
+        lambda: bounded(rows()),
+        header_row=header,
+        delimiter=delimiter,
+        encoding=encoding,
+        numbers=numbers,
+    )
+
+
+def _cells(line: list[str]) -> Row:
+    return [cell(value) for value in line]
+
+
+def _is_blank(line: _Line) -> bool:
+    return not any(map(str.strip, line[1]))
+
+
+def _filled_width(named: Sequence[Cell], width: int, below: Callable[[], Iterator[_Line]]) -> int:
+    """The columns up to the last that has a name or a value: each line may end with a delimiter."""
+    filled = max((place for place, name in enumerate(named, start=1) if name), default=0)
+    if filled < width:
+        for _, line in below():
+            for place in range(len(line), filled, -1):
+                if line[place - 1].strip():
+                    filled = place
+                    break
+            if filled >= width:
+                return width
+    return filled
 
 
 def _check_kind(sample: bytes) -> None:
@@ -62,19 +120,84 @@ def _check_kind(sample: bytes) -> None:
 
 
 def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
-    read = 0
     try:
         with path.open(encoding=encoding, newline="") as text:
-            reader = csv.reader(bounded_lines(text), delimiter=delimiter)
-            for line in reader:
-                read = reader.line_num
-                yield line
+            yield from read_lines(bounded_lines(text), delimiter)
     except (UnicodeError, LookupError):
         refuse(f"The file is not written in {encoding}. Name its encoding.")
-    except csv.Error as error:
-        refuse(
-            f"A cell after line {read} is too long, or its quotation mark is not closed: {error}."
-        )
+
+
+def read_lines(
+    lines: Iterable[str], delimiter: str = ",", longest: int = 4 * MAX_CELL_BYTES
+) -> Iterator[list[str]]:
+    """The cells of each row of delimited text, whose lines end as they are written.
+
+    A first line `sep=;`, by which Excel is told the delimiter, is none of them. Raises
+    SourceProblem, which names the line where a quotation mark begins that nothing closes.
+    """
+    csv.field_size_limit(longest)
+    # The lines of the row that is read, and how many are before it.
+    row: list[str] = []
+    read, ended = 0, False
+
+    def taken() -> Iterator[str]:
+        nonlocal ended, read
+        for number, line in enumerate(lines):
+            plain = line.lstrip("\ufeff") if number == 0 else line
+            if number == 0 and stated_delimiter(plain):
+                read += 1
+                continue
+            row.append(plain)
+            yield plain
+        ended = True
+
+    reader = csv.reader(taken(), delimiter=delimiter)
+    try:
+        for cells in reader:
+            if ended or len(row) > 1:
+                _check_quotes(row, read, delimiter)
+            read += len(row)
+            row.clear()
+            yield cells
+    except csv.Error:
+        most = MAX_CELL_BYTES // 1024
+        _check_quotes(row, read, delimiter, f", or the cell is longer than {most} KiB")
+        refuse(f"A cell in line {read + 1} is too long: it may hold {most} KiB.")
+
+
+def stated_delimiter(line: str) -> str | None:
+    """The delimiter that a first line states, as `sep=;` does; None for any other line."""
+    found = _STATED.fullmatch(line.strip(" \r\n"))
+    return None if found is None else found[2]
+
+
+def _check_quotes(row: Sequence[str], before: int, delimiter: str, but: str = "") -> None:
+    """Refuse a quotation mark that nothing closes, or only one that begins a cell further below."""
+    text, place = "".join(row), 0
+    behind = re.compile(f"[{re.escape(delimiter)}\r\n]")
+    while place < len(text):
+        if text[place] == '"':
+            found = _QUOTED.match(text, place)
+            if found is None or _begins_another(text, found, delimiter):
+                line = before + 1 + len(_LINE_END.findall(text, 0, place))
+                refuse(
+                    f"The quotation mark that begins a cell in line {line} is not closed{but}."
+                    " Close it, or double it where it is part of the text."
+                )
+            place = found.end()
+        following = behind.search(text, place)
+        place = len(text) if following is None else following.end()
+
+
+def _begins_another(text: str, quoted: re.Match[str], delimiter: str) -> bool:
+    """True when the mark that closes a cell of several lines stands where a cell begins."""
+    last = quoted.end() - 1
+    return (
+        text[last - 1] in {delimiter, "\r", "\n"}
+        and last - 1 > quoted.start()
+        and _LINE_END.search(quoted[0]) is not None
+        and text[last + 1 : last + 2].strip() not in {"", delimiter}
+    )
 
 
 def _as_wide(line: list[str], width: int) -> Row:
@@ -116,15 +239,18 @@ def _is_known(encoding: str) -> bool:
 
 
 def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:
-    """The delimiter that divides most lines into equally many cells."""
-    if options.format is TableFormat.TSV:
-        return "\t"
-    if options.delimiter != "auto":
-        return options.delimiter
+    """The delimiter: as chosen, as stated, or what divides most lines into equally many cells."""
     try:
-        text = sample.decode(encoding, errors="ignore")
+        text = sample.decode(encoding, errors="ignore").lstrip("\ufeff")
     except LookupError:
         refuse(f"There is no encoding named {encoding}.")
+    stated = stated_delimiter(text.partition("\n")[0].partition("\r")[0])
+    if options.format is TableFormat.TSV:
+        return stated or "\t"
+    if options.delimiter != "auto":
+        return options.delimiter
+    if stated is not None:
+        return stated
     lines = text.splitlines()[:100]
     lines = lines[:-1] if len(lines) > 1 and len(sample) == _SAMPLE else lines
 

@@ -1,6 +1,9 @@
 """JSON and NDJSON: objects are rows, and what is nested in them is reached by dots."""
 
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from itertools import chain
 from json import detect_encoding
 from pathlib import Path
@@ -20,16 +23,31 @@ from activities.sources.readers.table import (
 )
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
+from models.core.values import InvalidValueError, exact_number
 from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_COLUMNS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
+_MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]")
+"""More digits than a double holds begin so, which is found at once; those of most do not."""
+_LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
+_LONG_NUMBER = re.compile(_LONG)
+_TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
 _DEPTH = 4
 """Levels of objects within a row that become columns; what is deeper is one cell."""
 _MAX_VISITED = 20_000_000
 """Values that a path may come across in one page."""
+_ONE_OBJECT = (
+    "The answer is one object, not a list, and is read as one row."
+    " If it holds a list of rows, name where they are with jsonPath."
+)
+_NO_COLUMNS = "The rows are empty objects, so there are no columns to read."
+_EMPTY_OBJECT = (
+    "The answer is an empty object, not a list of rows."
+    " Check the address, or name where the rows are with jsonPath."
+)
 _LOOKED_THROUGH = 1_000
 """Values that are looked through for the rows when no path says where they are."""
 
@@ -38,14 +56,17 @@ def read_json(pages: Sequence[Path], options: ReadOptions) -> Table:
     """The table in pages of JSON, one of them in memory at a time. Raises SourceProblem."""
     if options.format is TableFormat.NDJSON:
         return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
-    first, json_path = rows_in(_whole(pages[0], options), options.json_path)
+    value = _whole(pages[0], options)
+    first, json_path = _usual_rows(value, options) or rows_in(value, options.json_path)
+    note = _ONE_OBJECT if first == [value] else None
+    del value
 
     def objects() -> Iterator[Any]:
         yield from first
         for page in pages[1:]:
             yield from rows_in(_whole(page, options), json_path)[0]
 
-    return _table(objects, json_path)
+    return _table(objects, json_path, note)
 
 
 def inspect_page(
@@ -77,6 +98,21 @@ def _whole(page: Path, options: ReadOptions) -> JsonValue:
     if not content.strip():
         refuse("The file is empty.")
     return _value(content, options, "The file")
+
+
+def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | None:
+    """The rows where they were before, however many they are; None where no list is there."""
+    path = options.usual_path
+    if options.json_path is not None or path is None:
+        return None
+    try:
+        found = matches(read_query(path), value, _MAX_VISITED)
+    except (BindingError, ExpressionLimitError):
+        return None
+    if len(found) != 1 or not isinstance(found[0], list):
+        return None
+    check_count(len(found[0]))
+    return found[0], path
 
 
 def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:
@@ -131,13 +167,18 @@ def _first_list(value: object) -> tuple[list[Any], str]:
     return rows, "$"
 
 
-def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table:
+def _table(
+    objects: Callable[[], Iterator[Any]], json_path: str | None, note: str | None = None
+) -> Table:
     columns: dict[str, None] = {}
+    number = 0
     for number, item in enumerate(objects(), start=1):
         check_count(number)
         columns.update(dict.fromkeys(flattened(item)))
         if len(columns) > MAX_COLUMNS:
             refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
+    if number and not columns:
+        refuse(_NO_COLUMNS if note is None else _EMPTY_OBJECT)
     names = list(columns)
 
     def rows() -> Iterator[Row]:
@@ -145,7 +186,8 @@ def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table
             values = flattened(item)
             yield [values.get(name) for name in names]
 
-    return Table(headers_of(names, len(names)), lambda: bounded(rows()), json_path=json_path)
+    headers = headers_of(names, len(names))
+    return Table(headers, lambda: bounded(rows()), json_path=json_path, note=note)
 
 
 def flattened(row: object) -> Mapping[str, Cell]:
@@ -189,13 +231,35 @@ def _value(content: bytes, options: ReadOptions, what: str) -> JsonValue:
     return _parsed(text, what)
 
 
+def _with_every_digit(content: bytes) -> bytes:
+    """JSON with the fractions that no double holds as texts; integers are read as they are."""
+    if not _MANY_DIGITS.search(content) or all(map(_is_held, _LONG_NUMBER.findall(content))):
+        return content
+    return _TEXT_OR_LONG_NUMBER.sub(_quoted, content)
+
+
+def _quoted(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    return token if token.startswith(b'"') or _is_held(token) else b'"%b"' % token
+
+
+def _is_held(written: bytes) -> bool:
+    """True when reading a number keeps its digits; one that is too large stays infinite."""
+    if written.removeprefix(b"-").isdigit():
+        return True
+    try:
+        exact_number(Decimal(written.decode()))
+    except (InvalidValueError, InvalidOperation):
+        return math.isinf(float(written)) if written.count(b".") < 2 else True
+    return True
+
+
 def _parsed(content: bytes | str, what: str) -> JsonValue:
     """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
     try:
-        if isinstance(content, str):
-            value: JsonValue = from_json(content.removeprefix(_MARK), allow_inf_nan=False)
-        else:
-            value = from_json(content.removeprefix(_MARK.encode()), allow_inf_nan=False)
+        written = content.encode() if isinstance(content, str) else content
+        exact = _with_every_digit(written.removeprefix(_MARK.encode()))
+        value: JsonValue = from_json(exact, allow_inf_nan=False)
     except ValueError as error:
         text = content if isinstance(content, str) else content.decode()
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):

@@ -1,5 +1,6 @@
 """The table every reader gives: its headers, and its rows as often as they are asked for."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import IO, AnyStr, NoReturn
@@ -16,9 +17,43 @@ _LONGEST_HEADER = 250
 """Characters of a header, so that a number that tells it from another one has room in a mapping."""
 
 
+@dataclass(slots=True)
+class RowNumbers:
+    """The rows of a file, counted from 1, that the rows of its table come from.
+
+    A reader notes each as it goes; what it passed over shows in the distance to those before.
+    """
+
+    read: int = 0
+    _from: list[int] = field(default_factory=list)
+    _distances: list[int] = field(default_factory=list)
+
+    def restart(self) -> None:
+        """Forget what was read, to read it again."""
+        self.read = 0
+        self._from.clear()
+        self._distances.clear()
+
+    def note(self, number: int) -> None:
+        """Take the next row into account, which is this one of the file."""
+        if not self._distances or number - self.read != self._distances[-1]:
+            self._from.append(self.read)
+            self._distances.append(number - self.read)
+        self.read += 1
+
+    def of(self, place: int) -> int:
+        """The row of the file at a place of the table, which counts from 0."""
+        known = bisect_right(self._from, place)
+        return place + (self._distances[known - 1] if known else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `rows` reads it from the first row below the headers, each as wide as they are."""
+    """A table; `rows` reads it from the first row below the headers, each as wide as they are.
+
+    `header_row`, `delimiter` and `encoding` are what the reader took, as far as the format has it.
+    `note` says what may be wrong with what was found.
+    """
 
     headers: Sequence[str]
     rows: Callable[[], Iterator[Row]]
@@ -27,6 +62,11 @@ class Table:
     uncalculated: Set[int] = frozenset()
     """The places of columns with formulas that have no value."""
     json_path: str | None = None
+    header_row: int | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    note: str | None = None
+    numbers: RowNumbers = field(default_factory=RowNumbers)
 
 
 def refuse(message: str, kind: ErrorKind = ErrorKind.PARSE) -> NoReturn:
@@ -42,6 +82,14 @@ def column_letter(place: int) -> str:
         place, rest = divmod(place - 1, 26)
         letters = chr(ord("A") + rest) + letters
     return letters
+
+
+def column_named(headers: Sequence[str], source: str) -> str | None:
+    """The header of the column that a mapping names: by itself, or by its letter."""
+    if source in headers:
+        return source
+    letters = {column_letter(place): name for place, name in enumerate(headers)}
+    return letters.get(source.upper())
 
 
 def header(value: Cell) -> str:

@@ -1,36 +1,40 @@
-"""Workbooks: XLSX, XLS and ODS, read by calamine; formulas count by their cached values.
+"""Workbooks: XLSX and XLS, read by calamine, and ODS; formulas count by their cached values.
 
 An error is an empty cell (ADR 0039).
 """
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from python_calamine import (
     CalamineError,
-    CalamineSheet,
     CalamineWorkbook,
     PasswordError,
     SheetTypeEnum,
     SheetVisibleEnum,
 )
 
+from activities.sources.readers.open_document import CONTENT, read_open_document
 from activities.sources.readers.table import (
     Row,
+    RowNumbers,
     Table,
     bounded,
     column_letter,
     headers_of,
     refuse,
 )
+from activities.sources.readers.workbook_digits import ExactSheet
 from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
-from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell, number, with_zeros
 from models.sources.tabular.rules.options import ReadOptions
+from models.sources.tabular.rules.proposals import HEADER_SEARCH, header_row
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
 _EMPTY = frozenset(
@@ -40,72 +44,115 @@ _EMPTY = frozenset(
 _BLOCK = 500
 """Rows whose cells are told together, a column at a time: most columns hold one type."""
 
-_KINDS = {"content.xml": ".ods", "xl/workbook.bin": ".xlsb"}
-"""Parts that only one kind of zipped workbook has."""
-
 
 def read_workbook(path: Path, options: ReadOptions) -> Table:
     """The table in a sheet: the one named, else the first that is shown. Raises SourceProblem."""
+    parts = _parts(path)
+    if CONTENT in parts:
+        sheet, names, head = _open_document(path, options)
+    else:
+        sheet, names = _by_calamine(path, parts, options)
+        head = read_head(path, sheet.name)
+    window = _Window.of(sheet, options.range, names)
+    header = options.header_row
+    if header is None:
+        header = header_row(map(_column, islice(window.rows(sheet, 0), HEADER_SEARCH)))
+    first = next(window.rows(sheet, header - 1), None) if header else None
+    if header and first is None:
+        refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
+    headers = headers_of(first and [*_column(first)], window.width)
+    numbers = RowNumbers()
+
+    def rows() -> Iterator[Row]:
+        numbers.restart()
+        below = enumerate(window.rows(sheet, header), start=window.top + header + 1)
+        return bounded(_shown(_cells(below, numbers), window, head))
+
+    return Table(
+        headers,
+        rows,
+        sheet_name=sheet.name,
+        sheets=names,
+        uncalculated={column - window.left for column in head.uncalculated},
+        header_row=header,
+        numbers=numbers,
+    )
+
+
+class _Sheet(Protocol):
+    """A sheet as calamine gives one: the first and the last cell, and the rows from the first."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def start(self) -> tuple[int, int] | None: ...
+    @property
+    def end(self) -> tuple[int, int] | None: ...
+    def iter_rows(self) -> Iterator[list[Any]]: ...
+
+
+def _parts(path: Path) -> Sequence[str]:
+    """The parts of a zipped workbook; none of another."""
+    if not zipfile.is_zipfile(path):
+        return ()
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+def _open_document(path: Path, options: ReadOptions) -> tuple[_Sheet, Sequence[str], SheetHead]:
+    book = read_open_document(path, options.sheet_name)
+    _check_name(options.sheet_name, book.names, book.shown)
+    if book.sheet is None:
+        refuse("The workbook has no sheet with cells.")
+    return book.sheet, book.shown, SheetHead(uncalculated=book.sheet.uncalculated)
+
+
+def _by_calamine(
+    path: Path, parts: Sequence[str], options: ReadOptions
+) -> tuple[_Sheet, Sequence[str]]:
     try:
-        book = CalamineWorkbook.from_path(_named(path))
+        book = CalamineWorkbook.from_path(_named(path, parts))
         names = [
             each.name
             for each in book.sheets_metadata
             if each.typ is SheetTypeEnum.WorkSheet and each.visible is SheetVisibleEnum.Visible
         ]
-        sheet = _sheet(book, names, options.sheet_name)
+        _check_name(options.sheet_name, book.sheet_names, names)
+        name = options.sheet_name or next(iter(names), None)
+        if name is None:
+            refuse("The workbook has no sheet with cells.")
+        return ExactSheet(path, book.get_sheet_by_name(name)), names
     except PasswordError:
         refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:
         what = str(error)[:200].removesuffix(".")
         refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
-    window = _Window.of(sheet, options.range, names)
-    head = read_head(path, sheet.name)
-    first = next(window.rows(sheet, options.header_row - 1), None) if options.header_row else None
-    if options.header_row and first is None:
-        refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
-    headers = headers_of(first and [*_column(first)], window.width)
-    return Table(
-        headers,
-        lambda: bounded(_shown(_cells(window.rows(sheet, options.header_row)), window, head)),
-        sheet_name=sheet.name,
-        sheets=names,
-        uncalculated={column - window.left for column in head.uncalculated},
-    )
 
 
-def _named(path: Path) -> Path:
+def _named(path: Path, parts: Sequence[str]) -> Path:
     """The file under a name that tells its kind; calamine does not say what is wrong otherwise."""
-    kind = ".xls"
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.namelist()
-        kind = next((kind for part, kind in _KINDS.items() if part in parts), ".xlsx")
+    kind = ".xlsb" if "xl/workbook.bin" in parts else ".xlsx" if parts else ".xls"
     named = path.with_name(f"{path.name}{kind}")
     if not named.exists():
         named.symlink_to(path.absolute())
     return named
 
 
-def _sheet(book: CalamineWorkbook, names: Sequence[str], wanted: str | None) -> CalamineSheet:
-    known = ", ".join(names[:20])
-    if wanted is not None and wanted not in book.sheet_names:
+def _check_name(wanted: str | None, names: Sequence[str], shown: Sequence[str]) -> None:
+    if wanted is not None and wanted not in names:
+        known = ", ".join(shown[:20])
         refuse(f"The workbook has no sheet named {wanted[:100]}; it has: {known}.")
-    name = wanted or next(iter(names), None)
-    if name is None:
-        refuse("The workbook has no sheet with cells.")
-    return book.get_sheet_by_name(name)
 
 
 class _Window:
     """The part of a sheet that is read; rows and columns count from 0, the last is included."""
 
     def __init__(self, top: int, left: int, bottom: int, right: int) -> None:
-        self._top, self.left, self._bottom = top, left, bottom
+        self.top, self.left, self._bottom = top, left, bottom
         self.width = right - left + 1
 
     @classmethod
-    def of(cls, sheet: CalamineSheet, cell_range: str | None, names: Sequence[str]) -> "_Window":
+    def of(cls, sheet: _Sheet, cell_range: str | None, names: Sequence[str]) -> "_Window":
         """The cells of a range; without one, all from the first row and column that have any."""
         if sheet.start is None or sheet.end is None:
             others = ", ".join(name for name in names[:20] if name != sheet.name)
@@ -124,7 +171,7 @@ class _Window:
             refuse(f"The sheet {sheet.name} has no cells in {cell_range}; it has some in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
-    def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Any]]:
+    def rows(self, sheet: _Sheet, skipped: int) -> Iterator[list[Any]]:
         """The rows of the window but for the first ones, as calamine gives them."""
         assert sheet.start is not None, "an empty sheet has no window"
         # Rows come from the first of the sheet, cells from the first column that has any.
@@ -132,7 +179,7 @@ class _Window:
         lead = [""] * (before - self.left)
         first = max(self.left - before, 0)
         for place, values in enumerate(sheet.iter_rows()):
-            if place < self._top + skipped:
+            if place < self.top + skipped:
                 continue
             if place > self._bottom:
                 return
@@ -140,12 +187,15 @@ class _Window:
             yield inside + [""] * (self.width - len(inside))
 
 
-def _cells(rows: Iterator[list[Any]]) -> Iterator[Row]:
+def _cells(rows: Iterator[tuple[int, list[Any]]], numbers: RowNumbers) -> Iterator[Row]:
     """The rows that have a cell; sheets are often followed by a million of empty ones."""
-    filled = (row for row in rows if row.count("") < len(row))
+    filled = (row for row in rows if row[1].count("") < len(row[1]))
     while block := [*islice(filled, _BLOCK)]:
-        columns = map(_column, zip(*block, strict=True))
-        yield from (row for row in zip(*columns, strict=True) if row.count(None) < len(row))
+        columns = map(_column, zip(*(values for _, values in block), strict=True))
+        for (place, _), row in zip(block, zip(*columns, strict=True), strict=True):
+            if row.count(None) < len(row):
+                numbers.note(place)
+                yield row
 
 
 def _column(values: Sequence[Any]) -> Sequence[Cell]:
@@ -161,18 +211,21 @@ def _column(values: Sequence[Any]) -> Sequence[Cell]:
 
 
 def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:
-    """The rows with the numbers of some columns as percentages and amounts."""
-    typed = {
-        **{column - window.left: Amount for column in head.currency},
-        **{column - window.left: Percent for column in head.percent},
+    """The rows with the numbers of some columns as percentages, amounts and codes."""
+    typed: dict[int, Callable[[float], Cell]] = {
+        **dict.fromkeys(head.currency, Amount),
+        **dict.fromkeys(head.percent, Percent),
+        **{column: partial(with_zeros, digits=digits) for column, digits in head.digits.items()},
     }
-    places = [place for place in typed if 0 <= place < window.width]
-    if not places:
-        return rows
-    return (_typed(row, {place: typed[place] for place in places}) for row in rows)
+    inside = {
+        column - window.left: made
+        for column, made in typed.items()
+        if 0 <= column - window.left < window.width
+    }
+    return (_typed(row, inside) for row in rows) if inside else rows
 
 
-def _typed(row: Row, types: Mapping[int, type[float]]) -> Row:
+def _typed(row: Row, types: Mapping[int, Callable[[float], Cell]]) -> Row:
     cells = [*row]
     for place, made in types.items():
         value = cells[place]

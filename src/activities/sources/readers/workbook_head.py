@@ -8,7 +8,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
@@ -21,6 +21,7 @@ _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
 _CURRENCY = re.compile(r"[$€£¥]")
+_ZEROS = re.compile(r"0{2,}")
 _BUILT_IN = {
     **dict.fromkeys(("9", "10"), "0%"),
     **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
@@ -31,11 +32,12 @@ _BUILT_IN = {
 @dataclass(frozen=True, slots=True)
 class SheetHead:
     """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of a
-    currency; one of their formulas has no value.
+    currency, all with the same number of digits at least; one of their formulas has no value.
     """
 
     percent: Set[int] = frozenset()
     currency: Set[int] = frozenset()
+    digits: Mapping[int, int] = field(default_factory=dict)
     uncalculated: Set[int] = frozenset()
 
 
@@ -43,7 +45,7 @@ def read_head(path: Path, sheet: str) -> SheetHead:
     """The facts of a sheet's first rows; none for a file that is no XLSX."""
     try:
         with zipfile.ZipFile(path) as archive:
-            part = _part_of(archive, sheet)
+            part = part_of(archive, sheet)
             if part is None:
                 return SheetHead()
             formats = _formats(archive)
@@ -77,7 +79,7 @@ def _name(element: Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+def part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
     """The part that holds a sheet."""
     relation = next(
         (
@@ -113,6 +115,12 @@ def is_currency(code: str) -> bool:
     return bool(_CURRENCY.search(_LOCALE.sub("", code)))
 
 
+def shown_digits(code: str) -> int:
+    """The digits that a number format such as `00000` shows at least; 0 for any other format."""
+    plain = _LOCALE.sub("", code)
+    return len(plain) if _ZEROS.fullmatch(plain) else 0
+
+
 def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
     column_formats: dict[int, set[str]] = {}
     uncalculated: set[int] = set()
@@ -127,6 +135,11 @@ def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
     return SheetHead(
         percent=_columns(column_formats, is_percent),
         currency=_columns(column_formats, is_currency),
+        digits={
+            column: shown_digits(code)
+            for column, (code, *others) in column_formats.items()
+            if not others and shown_digits(code)
+        },
         uncalculated=uncalculated,
     )
 

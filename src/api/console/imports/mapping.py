@@ -73,7 +73,7 @@ def lines_of(preview: DataSourcePreview, fields: FieldSpecs | None, entered: Ent
             column,
             entered.text(f"into.{place}", column.label if known is None else known.label),
             entered.text(f"kind.{place}", column.kind.value),
-            entered.ticked(f"key.{place}"),
+            entered.ticked(f"key.{place}", f"key.{place}" in entered.texts),
             fields is None and column.suggested_key == TITLE_KEY,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from api.console.entered import BLANK, Entered, Fields, attempt
+from api.console.entered import Entered, Fields, attempt
 from api.console.forms import Form, body_of, paged
 from api.console.imports.mapping import NEW_KINDS, field_body, fillable, lines_of, read_mapping
 from api.console.integrations.calls import Outcome, outcome_of
@@ -47,6 +47,18 @@ _LOOK = replace(paged(BRING_IN), idempotent=False)
 _START = replace(paged(BRING_IN), joins=True)
 _READ = replace(_START, scopes=[*BRING_IN.scopes, Scope.FILES_WRITE], upload=True)
 MOST_SHOWN_ROWS, MOST_SHOWN_COLUMNS = 10, 30
+HEADER_ROWS = [
+    ("", "Automatic"),
+    ("0", "None"),
+    *((str(row), f"Row {row}") for row in range(1, 21)),
+]
+DATE_ORDERS = [
+    ("", "Automatic"),
+    ("dmy", "Day, month, year"),
+    ("mdy", "Month, day, year"),
+    ("ymd", "Year, month, day"),
+]
+SEPARATORS = [("", "Automatic"), (".", "Point (1,234.5)"), (",", "Comma (1.234,5)")]
 MODES = [
     (ImportMode.INSERT.value, "add every row"),
     (ImportMode.UPSERT.value, "add new rows, change those with the same keys"),
@@ -64,9 +76,12 @@ class Source(Form):
 
 
 class Sheet(Form):
-    """The sheet of a workbook that is to be read, and the database that was chosen."""
+    """The way a file is to be read, and the database that was chosen; an empty option is open."""
 
-    sheet_name: str
+    sheet_name: str | None = None
+    header_row: str | None = None
+    date_order: str | None = None
+    decimal_separator: str | None = None
     database: str | None = None
 
 
@@ -87,16 +102,42 @@ async def preview_by_form(request: ApiRequest, body: Source) -> Response:
 
 @router.post(f"{_PREVIEW}/sheet", access=_START, batch=True)
 async def preview_sheet(request: ApiRequest, body: Sheet) -> Response:
-    """Read another sheet of the same workbook."""
+    """Read the file again: another sheet, another header row, dates and numbers otherwise."""
     job = await _own(request)
-    fields = {**_source(job.input), "sheetName": body.sheet_name}
+    fields = _source(job.input)
+    if body.sheet_name is not None:
+        fields["sheetName"] = body.sheet_name
+    row = body.header_row
+    fields["headerRow"] = int(row) if row is not None and row.isdecimal() else None
+    options = {"dateOrder": body.date_order, "decimalSeparator": body.decimal_separator}
+    fields["options"] = {name: one for name, one in options.items() if one is not None}
     return await _read(request, fields, job.input["draft"]["label"], body.database)
+
+
+@router.post(f"{_PREVIEW}/check", access=_START, batch=True)
+async def check_mapping(request: ApiRequest, body: Fields) -> Response:
+    """Read the rows again, and check them against the fields that the form maps them to."""
+    target = parse_id(body.texts.get("database", ""))
+
+    async def check() -> Response:
+        job = await _own(request)
+        preview = await preview_outcome(request.work, request.actor, job.id, last=True)
+        assert preview is not None, "the last look raises while there is nothing"
+        mapped = read_mapping(preview, await _fields(request, target), body.texts)
+        fields = {**_source(job.input), "fields": mapped.fields}
+        entered = {f"into.{place}": "" for place in range(len(preview.columns))} | body.texts
+        return await _read(request, fields, job.input["draft"]["label"], target, entered)
+
+    outcome = await attempt(request, check)
+    if isinstance(outcome, PlatformError):
+        return await _shown(request, Entered(body.texts, outcome), target)
+    return outcome
 
 
 @router.get(_PREVIEW, access=_LOOK)
 async def get_import_preview(request: ApiRequest, database: QueryId | None = None) -> Response:
     """Look at the first rows, and choose where their columns go."""
-    return await _shown(request, BLANK, database)
+    return await _shown(request, None, database)
 
 
 @router.post(f"{_PREVIEW}/start", access=_START, batch=True)
@@ -116,6 +157,7 @@ async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
                 await create_field(request.work, request.actor, target, field)
         values = {
             **_source(job.input),
+            "options": _options_of(preview, job.input),
             "label": body.texts.get("label", ""),
             "targetDatabaseId": None if target is None else str(target),
             "fields": mapped.fields,
@@ -146,16 +188,37 @@ async def _stored(request: ApiRequest) -> Id:
     return file_id
 
 
+def _options_of(preview: DataSourcePreview, held: Mapping[str, Any]) -> JsonObject:
+    """The options that the rows were shown with, so that all are read in the same way.
+
+    Columns that are left out of the import may have decided them.
+    """
+    found = preview.proposed
+    read_with = {} if found is None else found.model_dump(mode="json", by_alias=True)
+    shown = {name: read_with[name] for name in _NOTATION if read_with.get(name) is not None}
+    return {**shown, **held["draft"]["import"].get("options", {})}
+
+
+_NOTATION = ("dateOrder", "decimalSeparator", "booleanWords")
+
+
 async def _read(
-    request: ApiRequest, fields: JsonObject, label: str, database: str | None
+    request: ApiRequest,
+    fields: JsonObject,
+    label: str,
+    database: Id | str | None,
+    entered: Mapping[str, str] | None = None,
 ) -> Response:
-    """Accept a preview, and lead to it."""
+    """Accept a preview, and lead to it; it shows the form as it was `entered`."""
     body = body_of(PreviewImport, fields)
-    kept = {name: one for name, one in fields.items() if name not in {"text", "content"}}
-    draft = {"label": label[:200], "import": kept}
+    kept = {name: one for name, one in fields.items() if name not in _NOT_KEPT}
+    draft = {"label": label[:200], "import": kept, "entered": entered or {}}
     await accept_import_preview(request.work, request.actor, request.new_id, body, draft)
     path = f"/workspaces/{request.workspace_id}/imports/previews/{request.new_id}"
     return see_other(queried(path, database=database))
+
+
+_NOT_KEPT = frozenset({"text", "content", "fields"})
 
 
 async def _own(request: ApiRequest) -> JobRow:
@@ -185,9 +248,10 @@ async def _fields(request: ApiRequest, database_id: Id | None) -> FieldSpecs | N
     return (await load_schema(work, actor.workspace_id, database_id)).fields
 
 
-async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Response:
+async def _shown(request: ApiRequest, refused: Entered | None, target: Id | None) -> Response:
     work, actor, preview_id = request.work, request.actor, request.ids["previewId"]
     job = await _own(request)
+    entered = refused or Entered(job.input["draft"].get("entered", {}))
     outcome: Outcome[DataSourcePreview] = await outcome_of(
         preview_outcome(work, actor, preview_id, last=False)
     )
@@ -213,10 +277,24 @@ async def _shown(request: ApiRequest, entered: Entered, target: Id | None) -> Re
         names=[] if fields is None else [one.label for one in fillable(fields)],
         kinds=NEW_KINDS,
         modes=MODES,
+        chosen=_chosen(job.input["draft"]["import"]),
+        header_rows=HEADER_ROWS,
+        date_orders=DATE_ORDERS,
+        separators=SEPARATORS,
         call=curl(
             shell.base, "POST", f"/v1/workspaces/{request.workspace_id}/imports/preview", _EXAMPLE
         ),
     )
+
+
+def _chosen(kept: Mapping[str, Any]) -> Mapping[str, str]:
+    """The options of reading as the form has them."""
+    options, row = kept.get("options", {}), kept.get("headerRow")
+    return {
+        "header_row": "" if row is None else str(row),
+        "date_order": options.get("dateOrder", ""),
+        "decimal_separator": options.get("decimalSeparator", ""),
+    }
 
 
 _EXAMPLE = json.dumps({"kind": "inline", "format": "csv", "text": "name,price\nTea,3"})

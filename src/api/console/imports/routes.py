@@ -70,6 +70,7 @@ async def get_import(request: ApiRequest) -> Response:
         detail=detail,
         going=detail.status in OPEN_RUN,
         undoable=detail.status is DataSourceRunStatus.SUCCEEDED and detail.reverted_at is None,
+        rejects=f"{path}/rejects?format=csv",
         call=curl(shell.base, "GET", path),
     )
 

@@ -14,7 +14,7 @@ from models.core.values import InvalidValueError, moment
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import FieldKind
 from models.data.fields.rules.registry import value_form
-from models.data.fields.rules.text_formats import clock, digits
+from models.data.fields.rules.text_formats import clock, digits, rounded
 from models.data.record_exports.queries import names_of
 from models.data.record_exports.rules import Legend, cell_of, named_ids, rows_of
 from models.data.records.shapes import RecordDetail
@@ -162,7 +162,7 @@ def _written(spec: FieldSpec, value: str | float) -> str:
 def _with_unit(spec: FieldSpec, value: float) -> str:
     settings = spec.settings
     precision = settings.get("precision")
-    number = digits(value) if precision is None else f"{value:.{precision}f}"
+    number = digits(value) if precision is None else rounded(value, precision)
     if settings.get("format") != "plain":
         whole, point, decimals = number.partition(".")
         number = f"{int(whole):,}{point}{decimals}" if whole not in {"-0", ""} else number

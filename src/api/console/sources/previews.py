@@ -20,12 +20,14 @@ from models.core.base import JsonObject
 from models.messages.jobs.queries import own_job
 from models.sources.data_sources.previews import (
     MAX_ROWS,
+    Read,
+    Target,
     accept_preview,
     accept_reading,
     preview_outcome,
 )
 from models.sources.data_sources.queries import find_data_source
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.errors import NotFoundError
 from runtime.families import Family
@@ -54,8 +56,10 @@ async def preview_stored(request: ApiRequest) -> Response:
     work, actor, source_id = request.work, request.actor, request.ids["dataSourceId"]
     source = await find_data_source(work, actor.workspace_id, source_id)
     draft: JsonObject = {"source": str(source_id), "label": source.label}
-    kind = DataSourceKind(source.kind)
-    await accept_reading(work, actor, request.new_id, kind, source.config, _ROWS, draft)
+    mapping = [FieldMapping.model_validate(one) for one in source.fields]
+    target = Target(mapping, source.target_database_id)
+    read = Read(DataSourceKind(source.kind), source.config, _ROWS, target)
+    await accept_reading(work, actor, request.new_id, read, draft)
     return _lead(request)
 
 

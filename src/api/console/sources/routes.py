@@ -20,7 +20,7 @@ from models.data.fields.queries import database_label, seen_databases
 from models.sources.data_source_overviews.queries import get_data_source, list_data_sources
 from models.sources.data_source_runs.commands import acceptance
 from models.sources.data_source_runs.commands.reversal import accept_reversal
-from models.sources.data_source_runs.queries import list_runs
+from models.sources.data_source_runs.queries import list_runs, remarks
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus
 from models.sources.data_sources import commands
 from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
@@ -136,6 +136,7 @@ async def get_source(request: ApiRequest) -> Response:
         shell,
         source=source,
         runs=runs,
+        remarks=remarks,
         target=await _target_label(request, source.target_database_id),
         open_states=OPEN_RUN,
         states=DataSourceRunStatus,

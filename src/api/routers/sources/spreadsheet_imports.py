@@ -1,11 +1,13 @@
 """Imports of spreadsheets."""
 
 from dataclasses import replace
+from typing import cast
 
-from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.routers.sources.data_source_runs import CSV, FileFormat, rejects_file, wants_csv
 from api.routers.sources.data_sources import DATA_SOURCES
 from models.core.access.rules import Level, Scope
-from models.sources.data_source_runs import queries
+from models.sources.data_source_runs import queries, rejects
 from models.sources.data_source_runs.commands import acceptance
 from models.sources.data_source_runs.commands.import_sources import accept_import_preview
 from models.sources.data_source_runs.commands.imports import accept_import
@@ -13,6 +15,7 @@ from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
     ImportSpreadsheet,
     PreviewImport,
+    RejectList,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
@@ -107,6 +110,30 @@ async def preview_import(request: ApiRequest, body: PreviewImport) -> Data[DataS
 async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     """Get an import: the caller's own, or anybody's for owners and administrators."""
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
+
+
+@router.get(
+    f"{IMPORT}/rejects",
+    access=Access(scopes=[Scope.DATA_SOURCES_READ], cookie=True),
+    media_type=CSV,
+)
+async def list_import_rejects(
+    request: ApiRequest,
+    format_: FileFormat = None,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+) -> Data[RejectList]:
+    """List the values that an import left blank, and the rows that it skipped, with the reasons.
+
+    For who may read the import. With `format=csv`, or `Accept: text/csv`, the answer is a file with
+    all that is kept; text that a spreadsheet would read as a formula is led by an apostrophe.
+    """
+    found = await queries.get_import(request.work, request.actor, request.ids["importId"])
+    if wants_csv(request, format_):
+        return cast("Data[RejectList]", await rejects_file(request, found.id))
+    page = request.page("rejects", limit, cursor, found.id)
+    shown = await rejects.list_rejects(request.work, request.actor.workspace_id, found.id, page)
+    return Data(shown)
 
 
 @router.post(

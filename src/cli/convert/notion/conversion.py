@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from cli.convert.bundle_file import Block, BundleFile
@@ -20,14 +19,16 @@ from cli.convert.notion.sheets import (
     without_properties,
 )
 from cli.convert.relations import Side, add_relation
-from cli.convert.tables import Converted, Table, convert_table
+from cli.convert.tables import Converted, Table, Times, convert_table
+from models.core.values import InvalidValueError
+from models.data.fields.rules.kinds import FieldKind
+from models.sources.tabular.rules.formats import Conventions
 from runtime.ids import new_id
 
-_DATE = re.compile(
-    r"@?(?P<day>[A-Z][a-z]+ [0-9]{1,2}, [0-9]{4})(?P<time> [0-9]{1,2}:[0-9]{2} [AP]M)?"
-    r"(?: \(.*\))?"
-)
-_UNTIL = " → "
+_UNTIL = re.compile(r"\s*→\s*")
+_MAY_BE_DAY = re.compile(r"[A-Z][a-z]{2}|[0-9]{1,2} [A-Z]|[0-9]{4}[-/]")
+"""The beginnings of days as Notion writes them, where they mean one day alone."""
+_ZONE = re.compile(r".*[0-9](?:\s*[AP]M)?(?P<zone>\s*\(.*\))")
 _LOST = (
     "comments: an export has none",
     "permissions: an export has none",
@@ -37,19 +38,20 @@ _LOST = (
 )
 
 
-def convert_export(source: Path, bundle: BundleFile) -> None:
+def convert_export(source: Path, bundle: BundleFile, zone: str | None) -> None:
     """Add everything that an export has. Raises `ValueError` when it is none."""
     with opened_export(source) as root:
         if not (root.names or root.files):
             raise ValueError("There is no page and no table in it.")
         for loss in _LOST:
             bundle.report.lose(loss)
-        _Conversion(bundle, root).write()
+        _Conversion(bundle, root, Times(bundle.report, zone)).write()
 
 
 class _Conversion:
-    def __init__(self, bundle: BundleFile, root: Folder) -> None:
+    def __init__(self, bundle: BundleFile, root: Folder, times: Times) -> None:
         self._bundle = bundle
+        self._times = times
         self._root = root
         self._items: dict[str, str] = {}
         """Id of the item by the path of a page."""
@@ -180,7 +182,7 @@ class _Conversion:
             for row, page in zip(sheet.rows, sheet.pages, strict=True)
         ]
         rows = [
-            [title, *(_cell(row[place]) for place in places if place)]
+            [title, *(self._cell(sheet, row[place]) for place in places if place)]
             for title, row in zip(titles, sheet.rows, strict=True)
         ]
         ends = sum(_is_span(row[place]) for row in sheet.rows for place in places if place)
@@ -189,7 +191,7 @@ class _Conversion:
         kinds = {
             header: kind
             for place, header in enumerate(headers)
-            if place and (kind := choices([row[place] or "" for row in rows])) is not None
+            if place and (kind := _choices([row[place] or "" for row in rows])) is not None
         }
         return Table(
             sheet.label,
@@ -201,6 +203,17 @@ class _Conversion:
             item=sheet.item,
             database=sheet.database,
         )
+
+    def _cell(self, sheet: Sheet, text: str) -> str | None:
+        """A cell; a day is written year first, of a span its beginning."""
+        plain = without_places(text.strip())
+        first, *until = _UNTIL.split(plain)
+        if not _is_day(first):
+            return plain or None
+        day = first.removeprefix("@").strip()
+        zone = _ZONE.fullmatch(until[-1]) if until and ":" in day and "(" not in day else None
+        written = day if zone is None else day + zone["zone"]
+        return self._times.plain(sheet.label, written) or plain
 
     def _relate(self, relations: Sequence[Relation]) -> None:
         """Add relations; two columns that say the same from both sides are one."""
@@ -234,26 +247,21 @@ def _is_inverse(own: Relation, other: Relation, back: set[tuple[str, str]]) -> b
     return other.sheet is own.target and other.target is own.sheet and set(other.pairs) == back
 
 
+def _choices(cells: Sequence[str]) -> FieldKind | None:
+    """The kind of a column of choices; days are none, however often they come again."""
+    filled = [cell for cell in cells if cell.strip()]
+    return None if filled and all(map(_is_day, filled)) else choices(filled)
+
+
 def _is_span(text: str) -> bool:
-    first, arrow, _ = text.partition(_UNTIL)
-    return bool(arrow) and _DATE.fullmatch(first.strip()) is not None
+    first, *until = _UNTIL.split(text)
+    return bool(until) and _is_day(first)
 
 
-def _cell(text: str) -> str | None:
-    """A cell; a date is written year first, of a span its beginning."""
-    plain = without_places(text.strip())
-    match = _DATE.fullmatch(plain.partition(_UNTIL)[0].strip())
-    if match is None:
-        return plain or None
+def _is_day(text: str) -> bool:
+    """True for a day or a moment as Notion writes it."""
+    plain = text.strip().removeprefix("@")
     try:
-        day = _moment(match["day"], "%B %d, %Y")
-        if not match["time"]:
-            return day.date().isoformat()
-        return _moment(match["day"] + match["time"], "%B %d, %Y %I:%M %p").isoformat()
-    except ValueError:
-        return plain
-
-
-def _moment(text: str, layout: str) -> datetime:
-    """An export says no time zone, unless in words: it is taken for UTC."""
-    return datetime.strptime(text, layout).replace(tzinfo=UTC)
+        return bool(_MAY_BE_DAY.match(plain)) and Conventions().written(plain) is not None
+    except InvalidValueError:
+        return False

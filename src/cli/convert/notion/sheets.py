@@ -1,11 +1,11 @@
 """Tables of an export: their rows, the pages of rows, and which rows name others."""
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from activities.sources.readers.delimited import read_lines
 from cli.convert.notion.exports import Folder, id_of, title_of
 from models.data.fields.rules.kinds import FieldKind
 from runtime.ids import new_id
@@ -21,7 +21,7 @@ _LONGEST_NAMES = 50_000
 _LONGEST_CHOICE = 50
 _MOST_CHOICES = 40
 
-csv.field_size_limit(1 << 30)
+_LONGEST_CELL = 1 << 30
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Relation:
 
 def read_sheet(name: str, text: str, inside: Folder) -> Sheet:
     """A table with the pages of its rows."""
-    rows = list(csv.reader(io.StringIO(text)))
+    rows = list(read_lines(io.StringIO(text, newline=""), longest=_LONGEST_CELL))
     headers = rows[0] if rows else ["Name"]
     width = len(headers)
     cells = [[*row, *[""] * width][:width] for row in rows[1:] if row]

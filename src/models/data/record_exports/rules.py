@@ -20,6 +20,8 @@ MAX_RECORDS = 1_000_000
 """Records of one export, as many as a sheet holds (decisions C3)."""
 MAX_SHEET_CELLS = 5_000_000
 """Cells of one sheet; writing as many takes minutes."""
+LONG = 10**15
+"""The least whole number of more digits than a sheet keeps."""
 MAX_CELL = 32_767
 """Characters of one cell of a sheet."""
 
@@ -168,6 +170,11 @@ def _is_sign(text: str) -> bool:
 def _is_unseen(character: str) -> bool:
     """Recognize a blank, a control or a format character (Z and C of Unicode)."""
     return unicodedata.category(character)[0] in "ZC" or bool(_UNSEEN.match(character))
+
+
+def is_number_of_a_sheet(cell: Cell) -> bool:
+    """True for a number that a sheet keeps: of a whole one it has 15 digits, as spreadsheets do."""
+    return not isinstance(cell, int) or abs(cell) < LONG or len(str(abs(cell)).rstrip("0")) <= 15
 
 
 def sheet_text(text: str) -> str:

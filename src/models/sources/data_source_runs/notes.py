@@ -15,6 +15,7 @@ class Subject(StrEnum):
     IMPORTS = "imports"
     PROGRESS = "progress"
     COLUMNS = "columns"
+    REJECTS = "rejects"
     KEYS = "keys"
     MODES = "modes"
     REMOVAL = "removal"
@@ -82,15 +83,30 @@ NOTES: Mapping[Subject, SubjectNote] = {
     ),
     Subject.COLUMNS: SubjectNote(
         "Without `fields` every column fills a field: one of its name that is there, else a new"
-        " one. A column suggests a kind when all of its cells agree; everything else is `text`."
-        " Nothing is guessed.\n\n"
+        " one. A column suggests a kind when all of its cells agree; everything else is `text`.\n\n"
         "With `fields` the columns that are named fill these fields. `sourcePath` is the header of"
-        " a column, its letter, or for JSON its path. A cell that has no form of its field is left"
-        " empty and counted in `skippedCells`.",
+        " a column, its letter, or for JSON its path. `required`, `options` and `settings` are"
+        " those of a field that is created.\n\n"
+        "What the options of reading leave open is taken from cells that can be read in one way"
+        " only, and `proposed` of a preview says what was taken. Where nothing decides, or columns"
+        " contradict each other, nothing is guessed: such dates are not read.\n\n"
+        "A data source remembers its columns: each keeps its field. JSON leaves empty keys out, so"
+        " a key that no object has empties its field. Where another table lacks a column, its field"
+        " keeps its values until the column is back; a missing column that `fields` names fails the"
+        " run. `columns` of a run names what is new, missing or of another kind.",
         (
             ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
-            ("Days", "ISO 8601; `1/2/2026` only where `dateOrder` says which of them is the day"),
-            ("Decimal comma", "only with `decimalSeparator: ,`"),
+            ("Groups of digits", "`1,234.50`, `10 237`, `12'345`; `1,23,4` is `text`"),
+            ("Signs", "`-5`, `5.00-`, `(5.00)`; currencies as in `$5`, `2842.61 EUR`"),
+            ("Days", "ISO 8601, `31.1.2026`, `Jan 31, 2026`; `1/2/2026` by `dateOrder`"),
+            ("Times", "with the zone behind them, as `(GMT+1)`, `CET` or `+01:00`"),
+            ("`dateOrder`", "else from dates that have one reading, such as `21/11/2026`"),
+            ("`decimalSeparator`", "else from numbers that have one reading, such as `2842,61`"),
+            ("`booleanWords`", "else pairs such as `Y` and `N`, if a column has both and no other"),
+            (
+                "`headerRow`",
+                "from the first with a value, below `sep=;`; else found, also below a title",
+            ),
             (
                 "`select`",
                 f"at most {MAX_CHOICES} different texts in {MIN_ROWS_OF_CHOICES} rows or more",
@@ -98,6 +114,22 @@ NOTES: Mapping[Subject, SubjectNote] = {
         ),
         {"sourcePath": "Unit price", "fieldKey": "price", "label": "Price", "kind": "number"},
         "FieldMapping",
+    ),
+    Subject.REJECTS: SubjectNote(
+        "A value that does not match its field is left blank and counted: in `skippedCells` of an"
+        " import, and of a run in `stats.cellsSkipped` and by column in `columns.skippedCells`. A"
+        " row without any value, or without a required one, and a row whose key values a later one"
+        " has, makes no record and is counted in `skippedRowCount`.\n\n"
+        "A preview shows up to 20 such values by column, before anything is imported: with `fields`"
+        " or `targetDatabaseId` checked against these fields. After an import"
+        " `imports/{id}/rejects` lists them with row, value and reason, as JSON by pages or with"
+        " `format=csv` as a file; after a refresh `data-sources/{id}/runs/{runId}/rejects`.",
+        (
+            ("Kept", "the first 10,000 of a run; the counts are always complete"),
+            ("For how long", "7 days; of a data source until its next run has succeeded"),
+        ),
+        {"type": "cell", "row": 7, "column": "Price", "value": "two", "reason": "Not a number."},
+        "Reject",
     ),
     Subject.KEYS: SubjectNote(
         "`keyFields` are the fields that tell rows apart. A row whose keys a record has becomes"
@@ -122,7 +154,8 @@ NOTES: Mapping[Subject, SubjectNote] = {
     Subject.REMOVAL: SubjectNote(
         "`removedRows` says what becomes of the record of a row that the source has no more. A run"
         " that would remove more than `removalGuardPercent` of the known rows fails with `guard`"
-        " and changes nothing; `force` lets it. A fetch that fails removes nothing.",
+        " and changes nothing; `force` lets it. A fetch that fails removes nothing. A source that"
+        " was read before may be empty: an empty list, headers alone, or no bytes are no rows.",
         (
             ("`archive`", "the record is archived"),
             ("`delete`", "the record goes to the trash, for 30 days"),

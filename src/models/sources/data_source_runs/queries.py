@@ -15,6 +15,7 @@ from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
+    RunColumns,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
@@ -32,6 +33,8 @@ from runtime.errors import (
 )
 from runtime.families import Family
 
+_NAMED = 10
+"""Columns that a sentence names."""
 _NEWEST_FIRST = (data_source_run.c.created_at.desc(), data_source_run.c.id.desc())
 """Ids have no order: the id of a run that a step or a schedule asks for follows from it."""
 _SHOWN: Select[Any] = select(*(one for one in data_source_run.c if one.name != "plan"))
@@ -108,12 +111,45 @@ def shown_of(row: SourceRunRow) -> JsonObject:
         size = max(size, progress.get("received", 0))
     read = {"rows": progress.get("read", 0), "bytes": size}
     counted = {"rowsFetched": read["rows"], "bytesFetched": read["bytes"]}
+    counted["cellsSkipped"] = progress.get("lost", 0)
     return {
         "progress": {"stage": progress["stage"], **read} if "stage" in progress else None,
         "stats": row.stats or counted,
+        "columns": columns_of_run(progress),
         "reversal": None if row.result is None else row.result.get("reversal"),
         "page_url": source_run_page(row.id),
     }
+
+
+def columns_of_run(progress: JsonObject) -> JsonObject:
+    """The columns of a run that people are told of."""
+    paths = {one["fieldKey"]: one["sourcePath"] for one in progress.get("mapping", ())}
+    skipped = [
+        {"sourcePath": paths.get(key, key), "fieldKey": key, "cells": cells}
+        for key, cells in progress.get("lostIn", {}).items()
+    ]
+    return {**progress.get("columns", {}), "skippedCells": skipped}
+
+
+def remarks(columns: RunColumns) -> list[str]:
+    """The columns of a run that people should know of, in sentences."""
+    kept = [one.source_path for one in columns.missing if one.values_kept]
+    emptied = [one.source_path for one in columns.missing if not one.values_kept]
+    changed = [f"{one.source_path} ({one.before} to {one.kind})" for one in columns.changed]
+    skipped = [f"{one.source_path} ({one.cells:,})" for one in columns.skipped_cells]
+    told = (
+        ("Cells that could not be read, and are empty", skipped),
+        ("Columns missing from the source, whose fields keep their values", kept),
+        ("Columns missing from all rows, whose fields are empty", emptied),
+        ("Columns of another kind than before", changed),
+        ("New columns", [one.source_path for one in columns.added]),
+    )
+    return [f"{what}: {_listed(names)}." for what, names in told if names]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:

@@ -1,4 +1,4 @@
-"""The type of the row of a run, for whoever executes it."""
+"""The types of the rows of a run and of the columns of its source, for whoever executes it."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -27,6 +27,27 @@ class SourceRunRow(Protocol):
     started_at: datetime | None
     completed_at: datetime | None
     reverted_at: datetime | None
+
+
+class RejectionRow(Protocol):
+    """The row of what a run left out: a cell, or a row without a column."""
+
+    place: int
+    row_number: int
+    column: str | None
+    field_key: str | None
+    value: str | None
+    reason: str
+
+
+class SourceColumnsRow(Protocol):
+    """The known columns of a source."""
+
+    database_id: Id
+    columns: list[dict[str, Any]]
+    headers: list[str]
+    config: str
+    json_path: str | None
 
 
 def source_id_of(run: SourceRunRow) -> Id:

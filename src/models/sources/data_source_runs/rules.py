@@ -1,6 +1,8 @@
-"""The states of a run, what starts one, and what it counts (decisions C10). Pure."""
+"""The states of a run, what starts one, and what is known of its source (decisions C10). Pure."""
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -66,6 +68,36 @@ class Stage(StrEnum):
     FETCH = "fetch"
     STAGE = "stage"
     APPLY = "apply"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumn:
+    """A column of a source, and the field that it filled.
+
+    `kind` is what its cells last suggested, where that was asked. `found` says that the source had
+    it when it was last read.
+    """
+
+    source_path: str
+    field_key: str
+    label: str
+    kind: str | None = None
+    field_id: str = ""
+    found: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """The known columns of a source; none before it was first read.
+
+    `headers` names all that were ever there. `config` is the digest of the config they were read
+    with, empty where it is unknown; `json_path` is where the rows were.
+    """
+
+    columns: Sequence[KnownColumn] = ()
+    headers: Sequence[str] = ()
+    config: str = ""
+    json_path: str | None = None
 
 
 def family_of(data_source_id: uuid.UUID | None) -> Family:

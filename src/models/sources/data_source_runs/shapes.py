@@ -1,13 +1,15 @@
 """Runs on the wire (interface, Data source run, Spreadsheet import result; decisions C10, C17)."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.documented import TEMPORAL, keys
 from models.core.http_inputs import CallableUrl, Headers
 from models.core.pauses.shapes import WAITING_FOR
+from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     ImportKind,
@@ -31,7 +33,10 @@ class RefreshDataSource(Input):
 
 
 class RunStats(Shape):
-    """The counts of a run so far; a row fetched is inserted, updated, unchanged or skipped."""
+    """The counts of a run so far; a row fetched is inserted, updated, unchanged or skipped.
+
+    `cellsSkipped` could not be read as values of their fields, which are empty.
+    """
 
     rows_fetched: int = 0
     rows_inserted: int = 0
@@ -39,8 +44,50 @@ class RunStats(Shape):
     rows_unchanged: int = 0
     rows_removed: int = 0
     rows_skipped: int = 0
+    cells_skipped: int = 0
     bytes_fetched: int = 0
     duration_ms: int = 0
+
+
+class RunColumn(Shape):
+    """A column of a source by its header or path, and the field that it fills, if it fills one."""
+
+    source_path: str
+    field_key: str | None = None
+
+
+class MissingColumn(RunColumn):
+    """A column that the source no longer has; `valuesKept` says that its field was left as it is.
+
+    JSON leaves empty keys out, so there the field is emptied.
+    """
+
+    values_kept: bool
+
+
+class ChangedColumn(RunColumn):
+    """A column whose cells suggest another kind of field than they did `before`."""
+
+    before: FieldKind
+    kind: FieldKind
+
+
+class SkippedCells(RunColumn):
+    """The number of cells of a column that could not be read as values of its field."""
+
+    cells: int
+
+
+class RunColumns(Shape):
+    """The columns that a run found otherwise than the runs before it, and those it could not read.
+
+    The first run of a source has nothing to compare with.
+    """
+
+    added: list[RunColumn] = Field(default_factory=list)
+    missing: list[MissingColumn] = Field(default_factory=list)
+    changed: list[ChangedColumn] = Field(default_factory=list)
+    skipped_cells: list[SkippedCells] = Field(default_factory=list)
 
 
 class RunProgress(Shape):
@@ -74,6 +121,7 @@ class DataSourceRunDetail(Shape):
     progress: RunProgress | None = None
     stats: RunStats
     note: str | None = None
+    columns: RunColumns
     error: str | None = None
     error_kind: ErrorKind | None = None
     created_at: Moment
@@ -111,8 +159,14 @@ class ImportSource(Input):
 
 
 class PreviewImport(ImportSource):
-    """Body of preview import: the rows as an import takes them; more than 50 rows are 50."""
+    """Body of preview import: the rows as an import takes them; more than 50 rows are 50.
 
+    With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
+    against those that the columns suggest.
+    """
+
+    fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
+    target_database_id: InputId | None = None
     limit: Annotated[int, Field(ge=1)] = 20
 
 
@@ -161,6 +215,7 @@ class SpreadsheetImportDetail(Shape):
     status: DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
+    columns: RunColumns
     result: SpreadsheetImportResult | None = None
     error: str | None = None
     error_kind: ErrorKind | None = None
@@ -170,6 +225,45 @@ class SpreadsheetImportDetail(Shape):
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
     page_url: str
+
+
+class RejectFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+
+
+class RejectType(StrEnum):
+    CELL = "cell"
+    ROW = "row"
+
+
+class Reject(Shape):
+    """A value that was left blank, or with the type `row` a row that makes no record, and why.
+
+    `row` is that of the file, counted from 1; for JSON that among the rows. A `value` of more than
+    1,000 characters is cut.
+    """
+
+    type: RejectType
+    row: int
+    column: str | None = None
+    field_key: str | None = None
+    value: str | None = None
+    reason: str
+
+
+class RejectList(Shape):
+    """The values and rows that a run left out, in the order of its rows.
+
+    The first 10,000 are kept, until the run can no longer be undone, and of a data source until
+    its next run has succeeded; `kept` counts them. `skippedCells` and `skippedRowCount` count all.
+    """
+
+    rejects: list[Reject]
+    skipped_cells: int
+    skipped_row_count: int
+    kept: int
+    cursor: Nullable[str]
 
 
 class SourceRunState(Shape):
@@ -182,6 +276,7 @@ class SourceRunState(Shape):
     status: DataSourceRunStatus
     progress: RunProgress | None = None
     stats: RunStats
+    columns: RunColumns
     skipped_cells: int
     error: str | None = None
     error_kind: ErrorKind | None = None

@@ -1,4 +1,4 @@
-"""The tables of runs, of the rows they stage, and of the rows that records came from."""
+"""The tables of runs, of the rows they stage, and of the rows and columns of their sources."""
 
 from datetime import datetime
 from typing import Any
@@ -102,6 +102,7 @@ class DataSourceRun(SQLModel, table=True):
 class StagedRow(SQLModel, table=True):
     """A row of a run before it is applied; PostgreSQL empties the table when it crashes.
 
+    `position` is its place among the rows of the table, `row_number` that in its file.
     `identity` tells rows apart, `digest` tells whether one changed. `record_id` is the record that
     has it already, and `change` what applying will do there; without both it is a new record.
     """
@@ -114,12 +115,33 @@ class StagedRow(SQLModel, table=True):
 
     run_id: Id = Field(primary_key=True)
     position: int = Field(primary_key=True, sa_type=BigInteger)
+    row_number: int | None = Field(default=None, sa_type=BigInteger)
     identity: bytes = Field(sa_type=BYTEA)
     digest: bytes = Field(sa_type=BYTEA)
     title: str
     data: dict[str, Any] = Field(sa_type=JSONB)
     record_id: Id | None = None
     change: str | None = None
+
+
+class RunRejection(SQLModel, table=True):
+    """A cell that a run left blank, or a row that it skipped, and why.
+
+    `place` is its place among those of the run. A row has no column, and a field only where that
+    is the reason.
+    """
+
+    __tablename__ = "data_source_run_rejection"
+    __table_args__ = (same_workspace("run_id", "data_source_run.id", ondelete="CASCADE"),)
+
+    workspace_id: Id = Field(primary_key=True)
+    run_id: Id = Field(primary_key=True)
+    place: int = Field(primary_key=True)
+    row_number: int = Field(sa_type=BigInteger)
+    column: str | None = None
+    field_key: str | None = None
+    value: str | None = None
+    reason: str
 
 
 class SourceRow(SQLModel, table=True):
@@ -154,6 +176,37 @@ class SourceRow(SQLModel, table=True):
     data: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
+class SourceColumns(SQLModel, table=True):
+    """The columns that a source was read with, and the fields of `database_id` that they filled.
+
+    `source_id` is that of `SourceRow`. `columns` are `KnownColumn`s, `headers` the names of all
+    columns that were ever there. `config` is the digest of the config they were read with,
+    `json_path` where the rows were.
+    """
+
+    __tablename__ = "source_columns"
+    __table_args__ = (
+        {
+            "info": {
+                BELONGS_TO: {
+                    "data_source": ("workspace_id", "source_id"),
+                    "imported_resource": ("workspace_id", "source_id"),
+                }
+            }
+        },
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    source_id: Id = Field(primary_key=True)
+    database_id: Id
+    columns: list[dict[str, Any]] = Field(sa_type=JSONB)
+    headers: list[str] = Field(sa_type=JSONB)
+    config: str
+    json_path: str | None = None
+
+
 data_source_run = table_of(DataSourceRun)
 staged_row = table_of(StagedRow)
+run_rejection = table_of(RunRejection)
 source_row = table_of(SourceRow)
+source_columns = table_of(SourceColumns)

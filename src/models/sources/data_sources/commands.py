@@ -21,12 +21,15 @@ from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.keys import PATTERN, reserve_key
 from models.core.nearest import known
+from models.core.problems import refuse
 from models.core.revisions import next_updated_at
 from models.core.schedules.commands import follow
 from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.fields.queries import require_edit
-from models.data.fields.rules.kinds import TITLE_KEY
+from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY
+from models.data.fields.rules.options import new_options
+from models.data.fields.rules.settings import read_settings
 from models.data.fields.shapes import CreateField
 from models.sources.connections.queries import get_connection
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
@@ -42,7 +45,7 @@ from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.shapes import CreateDataSource, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, ValidationError
+from runtime.errors import ConflictError, Detail, ValidationError
 from runtime.ids import new_id, parse_id
 
 
@@ -190,7 +193,7 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
     """The columns for the given names of a body; columns that need a look-up are left out."""
     values: JsonObject = body.model_dump(mode="json", include=set(_SETTINGS & names))
     if "fields" in names:
-        values["fields"] = [one.model_dump(mode="json", by_alias=True) for one in body.fields]
+        values["fields"] = [one.to_json() for one in body.fields]
     if "schedule" in names:
         values["schedule"] = None if body.schedule is None else body.schedule.to_json()
     return values
@@ -232,9 +235,10 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
     """
     keys = [mapping.field_key for mapping in fields]
     labels = {mapping.field_key: mapping.label for mapping in fields}
-    for place, key in enumerate(keys):
+    for place, (key, mapping) in enumerate(zip(keys, fields, strict=True)):
         if key in keys[:place]:
             raise ValidationError.at(f"fields.{place}.fieldKey", "Another column fills this field.")
+        _check_new_field(mapping, f"fields.{place}")
     for place, key in enumerate(key_fields):
         if keys and key not in keys:
             reason = f"No column fills a field of this key; {known(key, keys, labels)}."
@@ -244,11 +248,22 @@ def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> N
             raise ValidationError.at(f"keyFields.{place}", reason)
 
 
+def _check_new_field(mapping: FieldMapping, path: str) -> None:
+    """Refuse options and settings that no field of the kind has."""
+    problems: list[Detail] = []
+    if mapping.options is not None and mapping.kind not in OPTION_KINDS:
+        problems.append(Detail(f"{path}.options", f"A {mapping.kind.value} field has no options."))
+    options = new_options(mapping.options or (), new_id, f"{path}.options", problems)
+    keys = [option.key for option in options]
+    read = read_settings(mapping.kind, mapping.settings or {}, keys, f"{path}.settings")
+    refuse([*problems, *read.problems])
+
+
 async def _new_target(work: UnitOfWork, actor: Actor, body: CreateDataSource) -> Id:
     """A database with the fields that the columns fill, beside the data source."""
     check_scopes(actor, {ItemKind.DATABASE.value})
     fields = [
-        CreateField(label=mapping.label, key=mapping.field_key, kind=mapping.kind)
+        CreateField.model_validate(mapping.new_field())
         for mapping in body.fields
         if mapping.field_key != TITLE_KEY
     ]

@@ -1,15 +1,18 @@
 """Previews: what a config would bring in, read by a worker and forgotten after the answer."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.data.fields.queries import require_edit
 from models.messages.jobs.commands import accept_job, forget_job
 from models.messages.jobs.purge import purge_jobs
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.sources.data_sources.commands import checked_config
-from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.commands import check_fields, checked_config
+from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, InternalError, UpstreamError, ValidationError
@@ -29,22 +32,46 @@ async def accept_preview(
 ) -> None:
     """Accept the job that reads the first rows. Raises what creating a data source raises."""
     config = await checked_config(work, actor, body.kind, body.config)
-    await accept_reading(work, actor, preview_id, body.kind, config, body.limit, draft)
+    target = await checked_target(work, actor, body.fields, body.target_database_id)
+    await accept_reading(
+        work, actor, preview_id, Read(body.kind, config, body.limit, target), draft
+    )
+
+
+class Target(NamedTuple):
+    """The fields that the rows of a preview are checked against; by default the suggested ones."""
+
+    fields: Sequence[FieldMapping] = ()
+    database_id: Id | None = None
+
+
+class Read(NamedTuple):
+    """What a preview reads: a source whose config was checked."""
+
+    kind: DataSourceKind
+    config: JsonObject
+    limit: int
+    target: Target = Target()
+
+
+async def checked_target(
+    work: UnitOfWork, actor: Actor, fields: Sequence[FieldMapping], database_id: Id | None
+) -> Target:
+    """The target of a preview. Raises `NotFoundError`, `DeniedError`, `ValidationError`."""
+    check_fields(fields, ())
+    if database_id is not None:
+        await require_edit(work, actor, database_id, "You may not add records here.")
+    return Target(fields, database_id)
 
 
 async def accept_reading(
-    work: UnitOfWork,
-    actor: Actor,
-    preview_id: Id,
-    kind: DataSourceKind,
-    config: JsonObject,
-    limit: int,
-    draft: JsonObject | None,
+    work: UnitOfWork, actor: Actor, preview_id: Id, read: Read, draft: JsonObject | None
 ) -> None:
-    """Accept the job that reads the first rows of a source that was checked.
+    """Accept the job that reads the first rows of a source.
 
     A page finds its `draft`, what it was filled in with, beside the rows.
     """
+    kind, config, limit, target = read
     await accept_job(
         work,
         actor,
@@ -56,6 +83,8 @@ async def accept_reading(
             "kind": kind.value,
             "config": config,
             "limit": min(limit, MAX_ROWS),
+            "fields": [one.to_json() for one in target.fields],
+            "targetDatabaseId": None if target.database_id is None else str(target.database_id),
             "draft": draft or {},
         },
     )

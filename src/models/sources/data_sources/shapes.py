@@ -1,10 +1,11 @@
 """Data sources on the wire (decisions C10, C17)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from models.core.base import Input, InputId, JsonObject, Label, Shape
+from models.core.documented import documented_as
 from models.core.keys import PATTERN, Key
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.data_sources.rules.configs import (
@@ -14,6 +15,7 @@ from models.sources.data_sources.rules.configs import (
     Schedule,
     WriteMode,
 )
+from models.sources.tabular.rules.formats import DateOrder, DecimalSeparator
 from models.sources.tabular.rules.options import MAX_COLUMNS
 
 _Fields = Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
@@ -67,15 +69,24 @@ class UpdateDataSource(Input):
 
 
 class PreviewDataSource(Input):
-    """Body of preview: a config as create data source takes it; more than 50 rows are 50."""
+    """Body of preview: a config as create data source takes it; more than 50 rows are 50.
+
+    With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
+    against those that the columns suggest.
+    """
 
     kind: Annotated[DataSourceKind, Field(strict=False)]
     config: JsonObject
+    fields: _Fields
+    target_database_id: InputId | None = None
     limit: Annotated[int, Field(ge=1)] = 20
 
 
 class PreviewColumn(Shape):
-    """A column and the field it suggests; `samples` are its first values."""
+    """A column and the field it suggests; `samples` are its first values.
+
+    `options` are the names of the options that a column of choices would have.
+    """
 
     source_path: str
     suggested_key: str
@@ -83,12 +94,61 @@ class PreviewColumn(Shape):
     kind: FieldKind
     null_count: int
     samples: list[Any]
+    options: list[str] | None = None
+
+
+class UndecidedOption(Shape):
+    """An option that the rows leave open.
+
+    `ambiguous` says that its columns can be read in every way, `mixed` that they contradict each
+    other. Choose the option to have them read.
+    """
+
+    option: Literal["dateOrder", "decimalSeparator"]
+    reason: Literal["ambiguous", "mixed"]
+    columns: list[str]
+
+
+class ProposedOptions(Shape):
+    """The options that the source was read with: those of the config, or taken from its rows.
+
+    An import or refresh with the same config takes the same ones. An option that nothing decides is
+    absent; `undecided` has those that matter.
+    """
+
+    header_row: int | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    date_order: DateOrder | None = None
+    decimal_separator: DecimalSeparator | None = None
+    boolean_words: Annotated[JsonObject, documented_as("BooleanWords")] | None = None
+    undecided: list[UndecidedOption]
+
+
+class RejectedExample(Shape):
+    """A value that would be left blank; `row` is that of the source, counted from 1."""
+
+    row: int
+    value: str
+    reason: str
+
+
+class RejectedColumn(Shape):
+    """The values of a column that do not match its field and would be left blank."""
+
+    source_path: str
+    field_key: str
+    kind: FieldKind
+    count: int
+    examples: list[RejectedExample]
 
 
 class DataSourcePreview(Shape):
     """The first rows of a source: by `jsonPath` or from the sheet `sheetName`, whichever it has.
 
-    `skippedCells` of the rows looked at have no form in the field that their column suggests.
+    Of `rowCount` rows that were read, `skippedCells` values do not match their field, and
+    `skippedRowCount` rows make no record; `rejected` has the values by column, with up to 20
+    examples each. When the source has more rows than were read, `sampled` is true.
     """
 
     rows: list[JsonObject]
@@ -96,5 +156,10 @@ class DataSourcePreview(Shape):
     json_path: str | None = None
     sheet_name: str | None = None
     sheets: list[str] | None = None
+    row_count: int = 0
+    sampled: bool = False
     skipped_cells: int = 0
+    skipped_row_count: int = 0
+    rejected: list[RejectedColumn] = Field(default_factory=list)
+    proposed: ProposedOptions | None = None
     warning: str | None = None

@@ -33,6 +33,7 @@ LEFT_OUT: Mapping[str, str] = {
     "automation_run": _HISTORY,
     "change_set": "names what is in this workspace by its ids, and waits for a week at most",
     "data_source_run": _HISTORY,
+    "data_source_run_rejection": _HISTORY,
     "saved_run_filter": "looks for runs, which stay where they happened",
     "delivery": _HISTORY,
     "delivery_line": _HISTORY,
@@ -71,6 +72,7 @@ LEFT_OUT: Mapping[str, str] = {
     "automation_subscription": _DERIVED,
     "record_count": _DERIVED,
     "record_index": _DERIVED,
+    "source_columns": "a refresh reads the columns anew",
     "source_row": "a refresh finds records again by their key fields",
     "import_id_map": "is about an import, not about what came in",
 }

@@ -13,6 +13,7 @@ from models.data.databases.rules.field_conversion import Converter
 from models.data.fields.rules.fields import FieldSpec, Option
 from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
 from models.data.fields.rules.registry import KIND_RULES
+from models.data.fields.rules.text_formats import rounded
 from models.data.fields.rules.value_conversion import (
     LOST,
     Lost,
@@ -217,7 +218,7 @@ def test_an_option_that_is_no_more_names_nothing() -> None:
     assert option_names(field(K.SELECT), field(K.TEXT), "gone") == []
 
 
-@given(st.from_regex(r"-?[0-9]{1,12}([.][0-9]{1,8})?", fullmatch=True))
+@given(st.from_regex(r"-?[0-9]{1,9}([.][0-9]{1,8})?", fullmatch=True))
 def test_a_written_number_is_the_nearest_that_can_be_stored(written: str) -> None:
     exact = Decimal(written)
     expected = int(exact) if exact == exact.to_integral_value() else float(exact)
@@ -230,5 +231,51 @@ def test_a_written_number_is_the_nearest_that_can_be_stored(written: str) -> Non
 )
 def test_a_number_stays_the_number_it_is(number: float) -> None:
     found = convert_value(field(K.NUMBER), field(K.CURRENCY), number)
-    assert found == float(number) if abs(number) >= 2**53 else found == number
-    assert isinstance(found, int) == (abs(number) < 2**53 and number == int(number))
+    assert found == number
+    assert isinstance(found, int) == (
+        isinstance(number, int) or (abs(number) < 2**53 and number == int(number))
+    )
+
+
+@given(st.sampled_from([K.NUMBER, K.CURRENCY, K.PERCENT]), st.integers(-(10**40), 10**40))
+def test_a_whole_number_becomes_text_and_back_with_its_digits_or_is_lost(
+    kind: FieldKind, number: int
+) -> None:
+    written = convert_value(field(kind), field(K.TEXT), number)
+    assert written == str(number)
+    assert convert_value(field(K.TEXT), field(kind), str(written)) in (number, LOST)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("9007199254740993", LOST),
+        ("1147386954405658704", LOST),
+        ("1,147,386,954,405,658,704.0", LOST),
+        ("3.141592653589793238", LOST),
+        ("1e400", LOST),
+        ("1e-400", LOST),
+        ("9007199254740991", 9007199254740991),
+        ("0.10000000000000000000", 0.1),
+        ("0.30000000000000004", 0.30000000000000004),
+    ],
+)
+def test_a_text_of_more_digits_than_a_number_holds_is_lost(written: str, expected: Any) -> None:
+    assert convert_value(field(K.TEXT), field(K.NUMBER), written) == expected
+
+
+def test_a_text_of_json_with_more_digits_than_a_number_holds_stays_text() -> None:
+    assert convert_value(field(K.TEXT), field(K.JSON), "[3.141592653589793238]") == (
+        "[3.141592653589793238]"
+    )
+    assert convert_value(field(K.TEXT), field(K.JSON), "[1147386954405658705]") == [
+        1147386954405658705
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "shown"),
+    [(1.005, 2, "1.01"), (2.5, 0, "3"), (-1.005, 2, "-1.01"), (2**60 + 1, 1, f"{2**60 + 1}.0")],
+)
+def test_shown_decimals_are_rounded_as_people_do(value: float, decimals: int, shown: str) -> None:
+    assert rounded(value, decimals) == shown

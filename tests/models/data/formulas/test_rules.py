@@ -194,3 +194,25 @@ def test_a_value_of_another_form_counts_as_empty() -> None:
 def test_the_budget_of_iterations_holds() -> None:
     text = "record.tags.map(x, record.tags.map(y, record.tags.map(z, 1)))"
     assert evaluate(text, {"tags": ["a"] * 100}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "expected"),
+    [
+        ("record.price * 3", ResultKind.NUMBER, 0.3),
+        ("record.price + record.count == 0.3", ResultKind.CHECKBOX, True),
+        ('string(record.price * 3) + " €"', ResultKind.TEXT, "0.3 €"),
+        ("record.prices.map(each, each * 3.0)", ResultKind.JSON, [3.3, 3]),
+        ("record.price - record.price", ResultKind.NUMBER, 0),
+    ],
+)
+def test_numbers_are_computed_as_decimals(text: str, result: ResultKind, expected: Any) -> None:
+    values = {"price": 0.1, "count": 0.2, "prices": [1.1, 1]}
+    assert evaluate(text, values, result) == expected
+
+
+@pytest.mark.parametrize("text", ["record.price", "record.price + 1", "record.prices.map(x, x)"])
+def test_a_number_of_more_digits_than_a_double_holds_has_no_result(text: str) -> None:
+    long = 1147386954405658705
+    assert evaluate(text, {"price": long, "prices": [long]}) is None
+    assert evaluate("record.price", {"price": 2**53 - 1}, ResultKind.NUMBER) == 2**53 - 1

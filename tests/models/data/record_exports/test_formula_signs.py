@@ -2,10 +2,11 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 
-from models.data.record_exports.rules import csv_cell
+from models.data.record_exports.rules import csv_cell, is_number_of_a_sheet
 
 SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207a\u207b\u2212"
 UNSEEN = [
@@ -57,3 +58,20 @@ def test_what_leads_a_formula_is_one_apostrophe_that_any_reader_can_take_off() -
     csv.writer(written).writerows([csv_cell(text)] for text in texts)
     written.seek(0)
     assert [row[0].removeprefix("'") for row in csv.reader(written)] == texts
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        (999999999999999, True),
+        (1234567890123456, False),
+        (1147386954405658704, False),
+        (-1147386954405658704, False),
+        (15 * 10**19, True),
+        (0.30000000000000004, True),
+        (True, True),
+        (None, True),
+    ],
+)
+def test_a_sheet_has_whole_numbers_of_up_to_15_digits(cell: Any, kept: bool) -> None:
+    assert is_number_of_a_sheet(cell) is kept

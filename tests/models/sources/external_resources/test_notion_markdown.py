@@ -98,6 +98,8 @@ def test_blocks_are_markdown(blocks: Any, markdown: str) -> None:
         ({"type": "people", "people": [{"id": "u", "name": "Ann"}]}, "Ann"),
         ({"type": "checkbox", "checkbox": False}, "false"),
         ({"type": "formula", "formula": {"type": "number", "number": 3}}, "3"),
+        ({"type": "number", "number": 1234567.89}, "1234567.89"),
+        ({"type": "number", "number": 1147386954405658705}, "1147386954405658705"),
         ({"type": "relation", "relation": [{"id": "r1"}, {"id": "r2"}]}, "r1, r2"),
         ({"type": "unique_id", "unique_id": {"number": 7, "prefix": "T"}}, "T-7"),
         ({"type": "files", "files": [{"name": "x.pdf", "type": "external"}]}, "x.pdf"),

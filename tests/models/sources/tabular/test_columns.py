@@ -7,7 +7,7 @@ import pytest
 
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.tabular.rules.cells import Amount, Percent
-from models.sources.tabular.rules.columns import profiles
+from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
 
 K = FieldKind
@@ -29,7 +29,30 @@ COLUMNS: list[tuple[list[Any], Conventions, FieldKind]] = [
     (["1,5", "2,5"], PLAIN, K.TEXT),
     (["1,5", "1.234,5"], COMMA, K.NUMBER),
     (["1,234.5", "12"], PLAIN, K.NUMBER),
+    (["10 237,65", "5"], COMMA, K.NUMBER),
+    (["10\u202f237,65", "1\u00a0234"], COMMA, K.NUMBER),
+    (["1'234.50", "12\u2019345.00"], PLAIN, K.NUMBER),
+    (["12,34,567.89", "1,00,000"], PLAIN, K.NUMBER),
+    (["1,23,4", "5"], PLAIN, K.TEXT),
+    (["\u22125", "-6"], PLAIN, K.NUMBER),
+    (["(1,234.50)", "20"], PLAIN, K.NUMBER),
+    (["1.234,50-", "20,00"], COMMA, K.NUMBER),
+    (["(1)", "(2)"], PLAIN, K.TEXT),
+    (["(500)", "1,200"], PLAIN, K.NUMBER),
+    (["12-", "14-"], PLAIN, K.TEXT),
+    (["601 234 567", "602 345 678"], PLAIN, K.TEXT),
+    (["+49 151 234 567", "+49 152 345 678"], PLAIN, K.TEXT),
+    (["100 000", "1 200 000"], PLAIN, K.NUMBER),
+    (["1E5", "12E4"], PLAIN, K.TEXT),
+    (["1E5", "100"], PLAIN, K.TEXT),
+    (["1.5E+05", "2e-3"], PLAIN, K.NUMBER),
+    (["2842,61 EUR", "5 EUR"], COMMA, K.CURRENCY),
+    (["USD 5", "USD 7.50"], PLAIN, K.CURRENCY),
+    (["($5.00)", "$7"], PLAIN, K.CURRENCY),
+    (["TOP 10", "TOP 50"], PLAIN, K.TEXT),
+    (["5 PCS", "7 PCS"], PLAIN, K.TEXT),
     (["5%", "7.5%"], PLAIN, K.PERCENT),
+    (["-5,5 %", "7\u202f%"], COMMA, K.PERCENT),
     (["5%", "7"], PLAIN, K.TEXT),
     (["$5", "€7.50"], PLAIN, K.CURRENCY),
     (["7,50 €", "1.234,00 €"], COMMA, K.CURRENCY),
@@ -48,6 +71,10 @@ COLUMNS: list[tuple[list[Any], Conventions, FieldKind]] = [
     (["2026-01-31T12:00:00Z", "2026-01-31T12:00:00+02:00"], PLAIN, K.DATETIME),
     (["2026-01-31 12:00", "2026-01-31 12:00:30"], PLAIN, K.DATETIME),
     (["2026-01-31T12:00:00Z", "12"], PLAIN, K.TEXT),
+    (["March 3, 2026 9:00 AM (GMT+1)", "March 3, 2026"], PLAIN, K.DATETIME),
+    (["March 3, 2026 9:00 AM (GMT+1)", "March 3, 2026 9:00 AM (XYZ)"], PLAIN, K.TEXT),
+    (["3/3/2026 9:00am CET", "3/13/2026 9:00pm"], MDY, K.DATETIME),
+    (["March 3, 2026", "April 4, 2026"], PLAIN, K.DATE),
     (["09:30", "23:59"], PLAIN, K.TIME),
     (["09:30", "25:00"], PLAIN, K.TEXT),
     (["https://example.com", "http://example.org/a"], PLAIN, K.URL),
@@ -61,6 +88,7 @@ COLUMNS: list[tuple[list[Any], Conventions, FieldKind]] = [
     ([date(2026, 1, 31), 46_000], PLAIN, K.TEXT),
     ([time(9), time(10)], PLAIN, K.TIME),
     ([timedelta(hours=30)], PLAIN, K.DURATION),
+    ([timedelta(hours=30), time(9)], PLAIN, K.DURATION),
     ([Percent(0.5), Percent(0.07)], PLAIN, K.PERCENT),
     ([Percent(0.5), 2], PLAIN, K.NUMBER),
     ([Amount(9.5)], PLAIN, K.CURRENCY),
@@ -74,3 +102,20 @@ def test_a_column_suggests_what_all_its_cells_are(
 ) -> None:
     [column] = profiles(["a"], [[cell] for cell in cells], conventions)
     assert column.kind is kind
+
+
+def test_long_headers_that_differ_at_their_end_have_labels_that_differ() -> None:
+    headers = ["x" * 250, "x" * 250 + " (2)", "x" * 249 + "y", "short"]
+    columns = inferred_columns(headers, profiles(headers, [["a", "b", "c", "d"]], PLAIN))
+    labels = [column.label for column in columns]
+    assert labels[0] == "x" * 200
+    assert labels[3] == "short"
+    assert len(set(labels)) == 4
+    assert max(map(len, labels)) <= 200
+
+
+def test_a_column_that_tells_rows_apart_is_not_the_title() -> None:
+    headers, rows = ["id"], [["1147386954405658704"], ["1147386954405658705"]]
+    found = profiles(headers, rows, PLAIN)
+    assert [one.suggested_key for one in inferred_columns(headers, found, ["id"])] == ["id"]
+    assert [one.suggested_key for one in inferred_columns(headers, found)] == ["title"]

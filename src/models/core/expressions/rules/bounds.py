@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+from models.core.expressions.rules.decimals import COST, may_be_of_doubles
 from models.core.expressions.rules.syntax import Message, children, kind_of
 
 ELEMENT = 16
@@ -107,7 +108,9 @@ class _Reading:
                 parts = [self.read(part, local, loops) for pair in pairs for part in pair]
                 return _joined(parts, len(pairs))
             case "call":
-                return self._call(node.call, local, loops)
+                called = self._call(node.call, local, loops)
+                more = COST if may_be_of_doubles(node) else 0
+                return called._replace(cost=called.cost + more)
             case "comprehension":
                 return self._loop(node.comprehension, local, loops)
         return _ENDLESS

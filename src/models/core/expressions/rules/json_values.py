@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
+from models.core.values import MAX_NUMBER, InvalidValueError, all_digits, exact_number
 
 MAX_DEPTH = 100
 """Levels of nesting; bodies are refused at 64 already (design I12)."""
@@ -25,14 +26,15 @@ _PLAIN = frozenset({str, bool, float, type(None)})
 
 
 def readable(value: object, depth: int = 0) -> Any:
-    """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles.
+    """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles that are the same.
 
-    CEL turns a datetime, Decimal, UUID or tuple anywhere in a variable into an error.
+    One that no double holds is the text of its digits. CEL turns a datetime, Decimal, UUID or tuple
+    anywhere in a variable into an error.
     """
     if type(value) in _PLAIN:
         return value
     if isinstance(value, int):
-        return value if -_INT64 <= value < _INT64 else _double(value)
+        return value if -_INT64 <= value < _INT64 else _double(Decimal(value))
     if depth >= MAX_DEPTH:
         raise ExpressionError(f"The data is nested deeper than {MAX_DEPTH} levels.")
     if isinstance(value, Mapping):
@@ -45,11 +47,14 @@ def readable(value: object, depth: int = 0) -> Any:
     return _scalar(value)
 
 
-def _double(value: int | Decimal) -> float:
-    try:
+def _double(value: Decimal) -> float | str:
+    """The double that is the number, or is written like it; otherwise the text of its digits."""
+    if abs(value) < MAX_NUMBER and Decimal(float(value)) == value:
         return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    try:
+        return float(exact_number(value))
+    except InvalidValueError:
+        return all_digits(value)
 
 
 def _scalar(value: object) -> str | int | float:

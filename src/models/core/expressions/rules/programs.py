@@ -21,6 +21,7 @@ from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.bounds import ELEMENT, Extent, extent_of, is_small
 from models.core.expressions.rules.cel_text import names, tokens
 from models.core.expressions.rules.constants import Outcome, constant_problem
+from models.core.expressions.rules.decimals import EXACT, OPERATIONS, exact, with_decimals
 from models.core.expressions.rules.errors import (
     ExpressionError,
     ExpressionLimitError,
@@ -71,6 +72,29 @@ _COALESCE = cel.FunctionDecl(
     ],
 )
 """Known to the type check alone."""
+_OPERATIONS = [
+    cel.FunctionDecl(
+        each.function,
+        [
+            cel.Overload(
+                f"{each.function}_of_doubles",
+                cel.Type.DOUBLE,
+                [cel.Type.DOUBLE] * 2,
+                impl=each.result,
+            )
+        ],
+    )
+    for each in OPERATIONS.values()
+] + [
+    cel.FunctionDecl(
+        EXACT,
+        [
+            cel.Overload(f"{EXACT}_{kind.name()}", kind, [kind], impl=exact)
+            for kind in (cel.Type.INT, cel.Type.UINT, cel.Type.STRING)
+        ],
+    )
+]
+"""Called by trees that are rewritten: no text can name them."""
 
 
 class Environment(NamedTuple):
@@ -92,13 +116,14 @@ def environment(variables: Mapping[str, Type]) -> Environment:
 @lru_cache(maxsize=1_024)
 def _library(surrounding: Environment) -> cel.Env:
     declared = {name: _TYPES[kind] for name, kind in surrounding.variables}
-    return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=[_COALESCE])
+    functions = [_COALESCE, *_OPERATIONS]
+    return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=functions)
 
 
 class Program:
     """One compiled text."""
 
-    __slots__ = ("_compiled", "_lenient", "_small", "_surrounding", "_text", "_tree")
+    __slots__ = ("_compiled", "_exact", "_lenient", "_small", "_surrounding", "_text", "_tree")
 
     def __init__(self, surrounding: Environment, text: str) -> None:
         """Check and compile. Raises ExpressionError that says what is wrong and where."""
@@ -118,12 +143,14 @@ class Program:
             if coalesce.NAME in names(text):
                 plain = coalesce.spelled_out(text, surrounding.qualifiers)
                 self._compiled = library.compile(plain)
-            self._tree = read_tree(self._compiled.serialize()).root
+            serialized = self._compiled.serialize()
+            self._tree = read_tree(serialized).root
         except DecodeError:
             raise ExpressionError("The expression calls too much on one value.") from None
         except (RuntimeError, ValueError, TypeError) as error:
             variables = [name for name, _ in surrounding.variables]
             raise ExpressionError(compile_message(str(error), text, variables)) from None
+        self._exact = _in_decimals(surrounding, serialized) or self._compiled
 
     def require_value(self) -> None:
         """Raises ExpressionError for a text that can have no value, as far as constants tell."""
@@ -186,7 +213,7 @@ class Program:
     def _evaluated(
         self, data: Mapping[str, Any], opened: Callable[[Any], Any], reader: ResultReader
     ) -> JsonValue:
-        value, problem = _value(self._compiled, data)
+        value, problem = _value(self._exact, data)
         if problem is not None and self._with_nulls() is not None:
             value, again = _value(self._with_nulls(), data)
             problem = problem if again is not None else None
@@ -275,10 +302,23 @@ def _compiled_with_nulls(surrounding: Environment, compiled: cel.Expression) -> 
     """The same tree with null read as filters do; False where that is the same tree."""
     try:
         rewritten = with_nulls(compiled.serialize())
-        return rewritten is not None and _library(surrounding).deserialize(rewritten)
+        if rewritten is None:
+            return False
+        exact = _in_decimals(surrounding, rewritten)
+        return exact or _library(surrounding).deserialize(rewritten)
     except (DecodeError, RuntimeError):
         # Nested too deep once it is spelled out.
         return False
+
+
+def _in_decimals(surrounding: Environment, serialized: bytes) -> cel.Expression | None:
+    """The same tree with its arithmetic in decimals; None where that is the same tree."""
+    try:
+        rewritten = with_decimals(serialized)
+        return None if rewritten is None else _library(surrounding).deserialize(rewritten)
+    except (DecodeError, RuntimeError):
+        # Nested too deep once it is spelled out: it stays arithmetic of doubles.
+        return None
 
 
 def _check_size(library: cel.Env, text: str) -> None:

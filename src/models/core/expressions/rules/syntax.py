@@ -28,6 +28,9 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "Constant": {
         "null_value": (1, "int64"),
         "bool_value": (2, "bool"),
+        "int64_value": (3, "int64"),
+        "uint64_value": (4, "uint64"),
+        "double_value": (5, "double"),
         "string_value": (6, "string"),
         "bytes_value": (7, "bytes"),
     },
@@ -54,6 +57,8 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
 _UNIONS = ("Expr", "Constant")
 _SCALARS = {
     "int64": FieldDescriptorProto.TYPE_INT64,
+    "uint64": FieldDescriptorProto.TYPE_UINT64,
+    "double": FieldDescriptorProto.TYPE_DOUBLE,
     "bool": FieldDescriptorProto.TYPE_BOOL,
     "string": FieldDescriptorProto.TYPE_STRING,
     "bytes": FieldDescriptorProto.TYPE_BYTES,
@@ -143,3 +148,51 @@ def children(node: Message) -> list[Message]:
             parts = ("iter_range", "accu_init", "loop_condition", "loop_step", "result")
             return [getattr(node.comprehension, part) for part in parts]
     return []
+
+
+class TreeWriter:
+    """New nodes of a tree. `written` counts them, and gives them names and ids of their own."""
+
+    def __init__(self, first_id: int) -> None:
+        self.written = 0
+        self._first_id = first_id
+
+    def name(self, word: str) -> str:
+        """A name that no text can have."""
+        self.written += 1
+        return f"@{word}{self.written}"
+
+    def node(self) -> Message:
+        """A node whose id the library knows nothing about: it finds functions by their values."""
+        self.written += 1
+        return Expr(id=self._first_id + self.written)
+
+    def ident(self, name: str) -> Message:
+        node = self.node()
+        node.ident.name = name
+        return node
+
+    def constant(self, kind: str, value: object) -> Message:
+        """A constant, by the name of its field in `Constant`."""
+        node = self.node()
+        setattr(node.const, kind, value)
+        return node
+
+    def call(self, function: str, *operands: Message) -> Message:
+        node = self.node()
+        node.call.function = function
+        node.call.args.extend(operands)
+        return node
+
+    def bound(self, name: str, value: Message, within: Message) -> Message:
+        """A tree in which a name stands for a value, which is evaluated once: a loop of nothing."""
+        node = self.node()
+        loop = node.comprehension
+        loop.iter_var, loop.accu_var = "#unused", name
+        loop.iter_range.CopyFrom(self.node())
+        loop.iter_range.list.SetInParent()
+        loop.accu_init.CopyFrom(value)
+        loop.loop_condition.CopyFrom(self.constant("bool_value", False))
+        loop.loop_step.CopyFrom(self.ident(name))
+        loop.result.CopyFrom(within)
+        return node

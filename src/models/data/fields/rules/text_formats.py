@@ -1,10 +1,11 @@
 """Numbers, durations, days and yes or no as people write them, read only when unambiguous."""
 
 import re
+from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
-from models.core.values import InvalidValueError, day, number
+from models.core.values import InvalidValueError, all_digits, day, number
 
 _PLAIN = re.compile(r"[+-]?([0-9]{1,100}([.][0-9]{1,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0-9]{1,100})")
@@ -12,7 +13,13 @@ _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0
 
 def digits(value: object) -> str:
     """A number without an exponent."""
-    return format(Decimal(repr(number(value))).normalize(), "f")
+    return all_digits(Decimal(repr(number(value))))
+
+
+def rounded(value: object, decimals: int) -> str:
+    """A number with so many decimals; a half goes away from zero, as people round."""
+    with localcontext(rounding=ROUND_HALF_UP):
+        return format(Decimal(repr(number(value))), f".{decimals}f")
 
 
 def read_number(text: str, units: str) -> Decimal:
@@ -26,6 +33,51 @@ def read_number(text: str, units: str) -> Decimal:
     if _GROUPED.fullmatch(stripped):
         return Decimal(stripped.replace(",", ""))
     raise InvalidValueError("is no number")
+
+
+_CODES = (
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN"
+    " BZD CAD CDF CHF CLF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP"
+    " GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS"
+    " KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR"
+    " MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF"
+    " SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD"
+    " TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG"
+)
+CURRENCIES = frozenset(_CODES.split())
+"""The codes of currencies that are in use (ISO 4217)."""
+_CURRENCY = (
+    r"(?:[A-Z]{3}|[A-Z]{0,2}[$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0e3f\u17db\u20a0-\u20cf\ufdfc]"
+    r"|kr[.]?|zł|Kč|Fr[.]|Rs[.]?)"
+)
+_AMOUNT = re.compile(
+    rf"(?P<sign>[+-]?)\s*(?P<before>{_CURRENCY})?\s*(?P<number>[+-]?[0-9.,eE+-]+)"
+    rf"\s*(?P<after>{_CURRENCY})?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """An amount of money, with what says its currency: signs or codes, before and behind it."""
+
+    number: Decimal
+    currencies: tuple[str, ...]
+
+    @property
+    def code(self) -> str | None:
+        """The code of its currency, if it states one."""
+        return next((each for each in self.currencies if each in CURRENCIES), None)
+
+
+def read_amount(text: str) -> Amount:
+    """A number with none, one or two signs or codes of a currency around it."""
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None:
+        raise InvalidValueError("is no amount")
+    stated = tuple(each for each in (found["before"], found["after"]) if each)
+    if any(each.isalpha() and each.isupper() and each not in CURRENCIES for each in stated):
+        raise InvalidValueError("names no currency")
+    return Amount(read_number(found["sign"] + found["number"], ""), stated)
 
 
 _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")

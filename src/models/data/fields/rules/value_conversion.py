@@ -11,7 +11,15 @@ from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NoReturn, TypeGuard
 
-from models.core.values import InvalidValueError, day, moment, number, stored_moment
+from models.core.values import (
+    EXACT,
+    InvalidValueError,
+    day,
+    exact_number,
+    moment,
+    number,
+    stored_moment,
+)
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import (
     NUMERIC_KINDS,
@@ -24,6 +32,7 @@ from models.data.fields.rules.settings_shapes import zone
 from models.data.fields.rules.text_formats import (
     clock,
     digits,
+    read_amount,
     read_clock,
     read_day,
     read_number,
@@ -130,7 +139,17 @@ def _line(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
 _NUMBERS = frozenset({int, float})
 _PLAIN = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
 """Digits of which none is lost in a float."""
-_UNITS = {FieldKind.PERCENT: "%", FieldKind.CURRENCY: "$€£¥"}
+
+
+def _read_number(text: str, spec: FieldSpec) -> Decimal:
+    """A number as a field of this kind takes it: with a percent sign, or with its currency."""
+    if spec.kind is not FieldKind.CURRENCY:
+        return read_number(text, "%" if spec.kind is FieldKind.PERCENT else "")
+    amount = read_amount(text)
+    own = spec.settings.get("currencyCode")
+    if own is not None and amount.code not in {None, own}:
+        raise InvalidValueError("is an amount of another currency")
+    return amount.number
 
 
 def _is_plain(value: FieldValue) -> TypeGuard[str]:
@@ -138,25 +157,28 @@ def _is_plain(value: FieldValue) -> TypeGuard[str]:
 
 
 def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
-    """A number, rounded half up to the decimals the new field shows."""
+    """A number, rounded half up to the decimals the new field shows, and in no other way."""
     precision = to_spec.settings.get("precision")
     if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
         value = float(value)
     if precision is None and type(value) in _NUMBERS:
         # What needs no rounding needs no decimals, which take ten times as long.
         given = number(value)
-        if isinstance(given, float) and not given.is_integer():
-            return given
-        return int(given) if abs(given) < 2**53 else float(given)
+        return int(given) if isinstance(given, float) and _is_short(given) else given
     if isinstance(value, bool):
         exact = Decimal(int(value))
     elif isinstance(value, int | float):
         exact = Decimal(repr(number(value)))
     else:
-        exact = read_number(as_text(from_spec, value), _UNITS.get(to_spec.kind, ""))
+        exact = _read_number(as_text(from_spec, value), to_spec)
     if precision is not None and abs(exact) < Decimal(10) ** 15:
         exact = exact.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP)
-    return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**53 else float(exact)
+    # Integers of any length are kept where they are stored already.
+    return value if type(value) is int and exact == value else exact_number(exact)
+
+
+def _is_short(given: float) -> bool:
+    return given.is_integer() and abs(given) < EXACT
 
 
 def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> int | float:
@@ -177,7 +199,9 @@ def _date(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> str:
     return read_day(text).isoformat()
 
 
-_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)")
+_LOCAL = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?)"
+)
 
 
 def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: FieldValue) -> str:
@@ -239,10 +263,14 @@ def _json(from_spec: FieldSpec, _to: FieldSpec, value: FieldValue) -> FieldValue
     if from_spec.kind not in _WRITTEN or not isinstance(value, str):
         return value
     try:
-        read = json.loads(value, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        read = json.loads(value, parse_constant=_refuse, parse_float=_exact)
+    except (ValueError, RecursionError, InvalidValueError):
         return value
     return value if read is None else read
+
+
+def _exact(written: str) -> int | float:
+    return exact_number(Decimal(written))
 
 
 def _refuse(constant: str) -> NoReturn:

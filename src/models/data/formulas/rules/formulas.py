@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, cast
 
@@ -29,10 +30,12 @@ from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.forms import ValueForm
 from models.core.problems import an
 from models.core.values import (
+    EXACT,
     MAX_LONG_TEXT,
     InvalidValueError,
     check_storable,
     day,
+    exact_number,
     moment,
     number,
     stored_moment,
@@ -48,7 +51,6 @@ _KEYWORDS = frozenset({"false", "in", "null", "true"})
 """CEL keywords that can also be field keys; in a formula such a key is spelled in capitals."""
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
-_EXACT = 2**53
 _TYPES: dict[ValueForm, Type] = {
     ValueForm.NUMBER: Type.NUMBER,
     ValueForm.BOOLEAN: Type.BOOLEAN,
@@ -126,15 +128,17 @@ class CompiledFormula:
     def evaluate(self, values: Mapping[str, Any]) -> FieldValue:
         """The value for a record's values by field key, in its stored form.
 
-        None when an empty value leads to none, when the evaluation fails, and when the result is
-        not of the expected kind. Raises ExpressionLimitError for one that takes too much, and
-        WouldBlockError as `Program.run`.
+        None when an empty value leads to none, when a number has more digits than a double holds,
+        when the evaluation fails, and when the result is not of the expected kind. Raises
+        ExpressionLimitError for one that takes too much, and WouldBlockError as `Program.run`.
         """
-        data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
-        missing = frozenset(
-            each.name for each in self.inputs if each.type is Type.MOMENT and not data[each.name]
-        )
         try:
+            data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
+            missing = frozenset(
+                each.name
+                for each in self.inputs
+                if each.type is Type.MOMENT and not data[each.name]
+            )
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
         except (ExpressionError, InvalidValueError) as error:
             if isinstance(error, ExpressionLimitError):
@@ -243,6 +247,16 @@ def _text(value: object) -> str:
     return text(value, longest=MAX_LONG_TEXT)
 
 
+def _double(value: object) -> float:
+    given = number(value)
+    if abs(given) < EXACT or isinstance(given, float):
+        return float(given)
+    try:
+        return float(exact_number(Decimal(given)))
+    except InvalidValueError as error:
+        raise ExpressionError(f"The number {given} {error}.") from None
+
+
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidValueError("must be true or false")
@@ -256,12 +270,14 @@ def _midnight(value: object) -> datetime:
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidValueError("must be a list")
-    is_whole = (isinstance(each, int) and not isinstance(each, bool) for each in value)
-    return [float(each) if whole else each for each, whole in zip(value, is_whole, strict=True)]
+    return [
+        _double(each) if isinstance(each, int) and not isinstance(each, bool) else each
+        for each in value
+    ]
 
 
 _READERS: dict[ValueForm, Callable[[object], object]] = {
-    ValueForm.NUMBER: lambda value: float(number(value)),
+    ValueForm.NUMBER: _double,
     ValueForm.BOOLEAN: _boolean,
     ValueForm.DAY: _midnight,
     ValueForm.MOMENT: moment,
@@ -273,7 +289,7 @@ _READERS: dict[ValueForm, Callable[[object], object]] = {
 def _finite(value: object) -> int | float:
     """A number; a whole one without a fraction, as JSON has one kind of number."""
     given = number(value)
-    return int(given) if given == int(given) and abs(given) < _EXACT else given
+    return int(given) if given == int(given) and abs(given) < EXACT else given
 
 
 def _day(value: object) -> str:

@@ -25,6 +25,7 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from models.core.base import Id
 from models.core.filters.conditions import In, Scalar
 from models.core.filters.forms import ValueForm
+from models.core.values import all_digits
 from models.data.fields.locks import DatabaseBusyError, share_soon
 from models.data.fields.rules.fields import FieldSpec, Schema
 from models.data.fields.rules.registry import value_form
@@ -93,7 +94,7 @@ def _spelled(values: Mapping[str, Any]) -> str:
 
 def _spelling(value: Scalar | float) -> str:
     scalar = _scalar(value)
-    return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
+    return all_digits(scalar) if isinstance(scalar, Decimal) else repr(value)
 
 
 class RowsComingInError(DatabaseBusyError):

@@ -66,7 +66,10 @@ async def create_target(
 def with_options(fields: Sequence[FieldSpec], new_options: Grown) -> list[FieldSpec]:
     """The fields with the options that rows need."""
     return [
-        replace(spec, options=tuple(Option(**one) for one in new_options.get(spec.key, ())))
+        replace(
+            spec,
+            options=(*spec.options, *(Option(**one) for one in new_options.get(spec.key, ()))),
+        )
         for spec in fields
     ]
 

@@ -18,6 +18,7 @@ from sqlalchemy import (
     case,
     cast,
     exists,
+    false,
     func,
     literal,
     select,
@@ -40,11 +41,17 @@ SKIPPED, UNCHANGED, UPDATED = "skipped", "unchanged", "updated"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The rows of one run, and the source that they are compared with."""
+    """The rows of one run, and the source that they are compared with.
+
+    The source filled the fields `unfilled` before, and does not now. With `anew` no row counts as
+    unchanged: a field is another than the one that the source filled.
+    """
 
     schema: Schema
     run_id: Id
     source_id: Id
+    unfilled: Sequence[str] = ()
+    anew: bool = False
 
     @property
     def staged(self) -> ColumnElement[bool]:
@@ -121,6 +128,8 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> int:
     Gives how many rows the source had.
     """
     unchanged = and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
+    if rows.anew:
+        unchanged = false()
     matched = await work.execute(
         update(staged_row)
         .where(

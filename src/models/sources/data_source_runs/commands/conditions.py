@@ -20,6 +20,7 @@ from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.tables import data_source_run, source_row
 from models.sources.data_sources.rules.configs import WriteMode
+from models.sources.tabular.rules.formats import Conventions
 from runtime.database import UnitOfWork
 
 _WRITTEN = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
@@ -36,7 +37,25 @@ async def repeated_run(
     """
     if run.plan["force"] or run.plan["writeMode"] != WriteMode.UPSERT:
         return None
-    last = await work.first(
+    last = await _last_run(work, run)
+    if last is None or last.reverted_at is not None:
+        return None
+    if not validators_of(last) if content is None else last.progress.get("content") != content:
+        return None
+    same = last.database_id == run.database_id and {**last.plan, "force": False} == run.plan
+    return last if same and await _is_as_left(work, last) else None
+
+
+async def last_conventions(work: UnitOfWork, run: SourceRunRow) -> Conventions | None:
+    """The conventions by which the data source of a run was read last."""
+    last = None if run.data_source_id is None else await _last_run(work, run)
+    stored = None if last is None else last.progress.get("conventions")
+    return None if stored is None else Conventions.of(stored)
+
+
+async def _last_run(work: UnitOfWork, run: SourceRunRow) -> SourceRunRow | None:
+    """The last run of the same data source that succeeded."""
+    return await work.first(
         select(data_source_run)
         .where(
             data_source_run.c.workspace_id == run.workspace_id,
@@ -47,12 +66,6 @@ async def repeated_run(
         .limit(1),
         of=SourceRunRow,
     )
-    if last is None or last.reverted_at is not None:
-        return None
-    if not validators_of(last) if content is None else last.progress.get("content") != content:
-        return None
-    same = last.database_id == run.database_id and {**last.plan, "force": False} == run.plan
-    return last if same and await _is_as_left(work, last) else None
 
 
 def validators_of(run: SourceRunRow) -> Mapping[str, str]:
@@ -111,6 +124,10 @@ async def end_unchanged(
         fetched={"validators": dict(validators)},
         content=last.progress.get("content"),
         mapping=last.progress["mapping"],
+        conventions=last.progress.get("conventions"),
+        columns={**last.progress.get("columns", {}), "added": [], "changed": []},
+        lost=last.progress.get("lost", 0),
+        lostIn=last.progress.get("lostIn", {}),
     )
     stats = {
         "rowsFetched": last.stats["rowsFetched"],
@@ -119,6 +136,7 @@ async def end_unchanged(
         "rowsUnchanged": _written(last.stats),
         "rowsRemoved": 0,
         "rowsSkipped": last.stats["rowsSkipped"],
+        "cellsSkipped": last.progress.get("lost", 0),
         "bytesFetched": received,
     }
     result = {key: value for key, value in (last.result or {}).items() if key != "reversal"}

@@ -1,9 +1,11 @@
 """Ending runs for ever, and telling whoever waits for one, in one transaction."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from sqlalchemy import select
+from sqlalchemy import literal, select
+from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
@@ -13,11 +15,12 @@ from models.messages.notification_preferences.kinds import NotificationKind
 from models.messages.notifications.commands import Notice, notify
 from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
-from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.commands.staging import forget_rejections, unstage
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
-from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.queries import columns_of_run, get_run, remarks
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.shapes import RunColumns
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -62,6 +65,8 @@ async def end_run(
         end.status,
         completed_at=now,
         plan=plan,
+        # The next run finds it beside its source.
+        progress=data_source_run.c.progress.op("-", return_type=JSONB())(literal("remembered")),
         stats={**end.stats, "durationMs": duration},
         result=end.result,
         error=None if problem is None else problem.message,
@@ -97,6 +102,8 @@ async def _notify(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
         await _notify_of_import(work, run, end)
     elif end.problem is not None:
         await _notify_of_failure(work, run, run.data_source_id, end.problem)
+    else:
+        await _notify_of_columns(work, run, run.data_source_id)
 
 
 async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) -> None:
@@ -107,7 +114,7 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
         title, body = f"“{label}” could not be imported", end.problem.message
         data["errorKind"] = end.problem.kind.value
     else:
-        title, body = f"“{label}” was imported", _counted(end.stats)
+        title, body = f"“{label}” was imported", _counted(run, end.stats)
     result = end.result or {}
     notice = Notice(
         kind=NotificationKind.IMPORT_FINISHED,
@@ -121,15 +128,18 @@ async def _notify_of_import(work: UnitOfWork, run: SourceRunRow, end: RunEnd) ->
     await notify(work, run.workspace_id, [run.actor_user_id], notice)
 
 
-def _counted(stats: JsonObject) -> str:
+def _counted(run: SourceRunRow, stats: JsonObject) -> str:
     written = sum(stats[name] for name in ("rowsInserted", "rowsUpdated", "rowsUnchanged"))
-    return f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
+    counts = [
+        f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
+    ]
+    return " ".join([*counts, *remarks(RunColumns.model_validate(columns_of_run(run.progress)))])
 
 
 async def _notify_of_failure(
     work: UnitOfWork, run: SourceRunRow, data_source_id: Id, problem: SourceProblem
 ) -> None:
-    """Notify whoever the run acted for, or the owners when that person has left.
+    """Notify of a failure.
 
     A refresh that repeats by itself is told of once for each kind of failure, until one succeeds.
     """
@@ -147,15 +157,70 @@ async def _notify_of_failure(
         data={"dataSourceId": str(data_source_id), "errorKind": problem.kind.value},
         key=f"data-source-failed/{key}",
     )
-    person = run.actor_user_id
-    if person is not None and await role_of(work, run.workspace_id, person) is not None:
-        recipients = [person]
-    else:
-        recipients = await members_with(work, run.workspace_id, Role.OWNER)
-    await notify(work, run.workspace_id, recipients, notice)
+    await notify(work, run.workspace_id, await _recipients(work, run), notice)
 
 
 _BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})
+
+
+async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id: Id) -> None:
+    """Notify of cells that could not be read, and of columns that are missing or have changed.
+
+    A refresh that repeats by itself says only what the one before it did not say.
+    """
+    columns = RunColumns.model_validate(columns_of_run(run.progress))
+    if run.trigger in _BY_ITSELF:
+        before = RunColumns.model_validate(await _columns_before(work, run))
+        is_told = _named(columns) <= _named(before) and not columns.changed
+    else:
+        is_told = not (_named(columns) or columns.changed)
+    if is_told:
+        return
+    source = await source_item(work, run.workspace_id, data_source_id)
+    notice = Notice(
+        kind=NotificationKind.DATA_SOURCE_FAILED,
+        title=f"“{source.title}” was refreshed, but not all of it could be read",
+        body=" ".join(remarks(columns)),
+        item_id=source.id,
+        run_id=run.id,
+        data={
+            "dataSourceId": str(data_source_id),
+            "status": DataSourceRunStatus.SUCCEEDED.value,
+            "columns": columns.model_dump(mode="json", by_alias=True),
+        },
+        key=f"data-source-columns/{run.id}",
+    )
+    await notify(work, run.workspace_id, await _recipients(work, run), notice)
+
+
+def _named(columns: RunColumns) -> set[tuple[str, str]]:
+    """The columns that are missing, and those with cells that could not be read."""
+    missing = {("missing", one.source_path) for one in columns.missing}
+    return missing | {("skipped", one.source_path) for one in columns.skipped_cells}
+
+
+async def _columns_before(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
+    """The columns of the last run of the same source that succeeded before this one."""
+    progress: JsonObject | None = await work.scalar(
+        select(data_source_run.c.progress)
+        .where(
+            data_source_run.c.workspace_id == run.workspace_id,
+            data_source_run.c.data_source_id == run.data_source_id,
+            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+            data_source_run.c.id != run.id,
+        )
+        .order_by(data_source_run.c.created_at.desc())
+        .limit(1)
+    )
+    return columns_of_run(progress or {})
+
+
+async def _recipients(work: UnitOfWork, run: SourceRunRow) -> Sequence[Id]:
+    """The person that a refresh acted for, or the owners when that person has left."""
+    person = run.actor_user_id
+    if person is not None and await role_of(work, run.workspace_id, person) is not None:
+        return [person]
+    return await members_with(work, run.workspace_id, Role.OWNER)
 
 
 async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
@@ -201,6 +266,7 @@ async def _give_up(
 ) -> bool:
     run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=SourceRunRow)
     await unstage(work, run_id)
+    await forget_rejections(work, run_id)
     if run is not None:
         await end_run(work, run, RunEnd(status, unapplied(run), problem=problem))
     return run is not None
@@ -212,5 +278,6 @@ def unapplied(run: SourceRunRow) -> JsonObject:
     return {
         "rowsFetched": read,
         "rowsSkipped": read,
+        "cellsSkipped": run.progress.get("lost", 0),
         "bytesFetched": run.progress.get("bytes", 0),
     }

@@ -14,7 +14,16 @@ from models.sources.data_source_runs.commands import application, comparison, me
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
-from models.sources.data_source_runs.commands.staging import is_staged, unstage
+from models.sources.data_source_runs.commands.source_columns import (
+    fills_new_field,
+    remember_columns,
+)
+from models.sources.data_source_runs.commands.staging import (
+    forget_earlier_rejections,
+    is_staged,
+    reject_skipped,
+    unstage,
+)
 from models.sources.data_source_runs.commands.targets import open_target
 from models.sources.data_source_runs.rows import SourceRunRow, source_id_of
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
@@ -71,11 +80,18 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
     actor = await run_actor(work, run)
     mapping = [FieldMapping.model_validate(entry) for entry in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
-    rows = comparison.Comparison(schema, run.id, source_id_of(run))
+    keys = [entry.field_key for entry in mapping]
+    rows = comparison.Comparison(
+        schema,
+        run.id,
+        source_id_of(run),
+        unfilled=run.progress.get("unfilled", ()),
+        anew=await fills_new_field(work, run, schema, keys),
+    )
     applied = Application(
         rows,
         actor,
-        [entry.field_key for entry in mapping],
+        keys,
         appended=WriteMode(run.plan["writeMode"]) is WriteMode.APPEND,
         creates=run.database_id is None,
         merges="sourceId" in run.plan,
@@ -86,6 +102,7 @@ async def apply_run(work: UnitOfWork, run: SourceRunRow) -> JsonObject:
             raise StagedRowsLostError
         stats = await _compare_and_write(work, run, applied)
         await unstage(work, run.id)
+    await remember_columns(work, run, schema)
     await succeed(work, run, actor, schema.database_id, stats)
     return stats
 
@@ -95,6 +112,7 @@ async def succeed(
 ) -> None:
     """End a run that has filled a database. Raises RunOverError for one that is closed."""
     filled = await get_database(work, actor, database_id)
+    await forget_earlier_rejections(work, run)
     result = {
         "databaseId": str(filled.id),
         "itemId": str(filled.item_id),
@@ -112,6 +130,7 @@ def counted(run: SourceRunRow, **counts: int) -> JsonObject:
         "rowsFetched": run.progress.get("read", 0),
         **{f"rows{name}": counts.get(name.lower(), 0) for name in names},
         "rowsSkipped": skipped,
+        "cellsSkipped": run.progress.get("lost", 0),
         "bytesFetched": run.progress.get("bytes", 0),
     }
 
@@ -127,11 +146,15 @@ async def _compare_and_write(
         await comparison.make_unique(work, rows, keyed=bool(keys))
         matched = await comparison.match_known(work, rows)
     kept_count = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
+    if applied.merges and rows.unfilled:
+        await merging.keep_unfilled(work, rows)
     counts = await comparison.count_changes(work, rows)
     found_by_keys = bool(keys and counts.get(None, 0) and not applied.appended)
     if found_by_keys:
         await comparison.match_keys(work, rows, keys)
         counts = await comparison.count_changes(work, rows)
+    if counts.get(SKIPPED, 0):
+        await reject_skipped(work, run)
     gone = await _removed(work, run, applied, matched)
     removals = 0
     if gone is not None:

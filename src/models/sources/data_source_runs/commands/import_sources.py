@@ -12,7 +12,7 @@ from models.core.base import Id, JsonObject
 from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.rules import ImportKind
 from models.sources.data_source_runs.shapes import ImportSource, PreviewImport
-from models.sources.data_sources.previews import accept_reading
+from models.sources.data_sources.previews import Read, accept_reading, checked_target
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.rules.connection_uses import check_use
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
@@ -32,7 +32,8 @@ async def accept_import_preview(
     Raises what `import_source` raises.
     """
     kind, config = await import_source(work, actor, body)
-    await accept_reading(work, actor, preview_id, kind, config, body.limit, draft)
+    target = await checked_target(work, actor, body.fields, body.target_database_id)
+    await accept_reading(work, actor, preview_id, Read(kind, config, body.limit, target), draft)
 
 
 async def import_source(

@@ -101,7 +101,7 @@ def _plan(
         "kind": kind.value,
         "config": config,
         "label": body.label,
-        "fields": [one.model_dump(mode="json", by_alias=True) for one in body.fields],
+        "fields": [one.to_json() for one in body.fields],
         "keyFields": body.key_fields,
         "writeMode": _MODES[body.mode].value,
         "removedRows": RemovedRows.DELETE.value

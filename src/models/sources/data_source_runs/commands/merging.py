@@ -16,6 +16,7 @@ from sqlalchemy import (
     Text,
     Uuid,
     and_,
+    any_,
     case,
     cast,
     delete,
@@ -99,12 +100,14 @@ async def _match_titles(work: UnitOfWork, rows: Comparison) -> None:
 
 async def _match_places(work: UnitOfWork, rows: Comparison) -> None:
     """Pair rows that nothing else has in the same place, when title or values are the same."""
+    unfilled = literal(list(rows.unfilled), ARRAY(Text))
+    said_before = source_row.c.data.op("-", return_type=JSONB())(unfilled)
     paired = and_(
         *rows.known,
         _free(rows),
         source_row.c.removed.is_(False),
         source_row.c.position == staged_row.c.position,
-        or_(source_row.c.title == staged_row.c.title, source_row.c.data == staged_row.c.data),
+        or_(source_row.c.title == staged_row.c.title, said_before == staged_row.c.data),
     )
     await _pair(work, rows, paired, source_row.c.record_id)
 
@@ -134,6 +137,29 @@ async def _pair(
             record_id=record_id,
             change=case((RECORD.deleted_at.is_not(None), SKIPPED), else_=UPDATED),
         )
+    )
+
+
+async def keep_unfilled(work: UnitOfWork, rows: Comparison) -> None:
+    """Have changed rows remember what the source said last of the fields it no longer fills."""
+    keys = literal(list(rows.unfilled), ARRAY(Text))
+    every = func.jsonb_each(source_row.c.data).table_valued("key", "value").render_derived("every")
+    collected = func.jsonb_object_agg(every.c.key, every.c.value, type_=JSONB)
+    said = select(func.coalesce(collected, literal({}, JSONB))).where(every.c.key == any_(keys))
+    kept: dict[str, Any] = {
+        "data": said.scalar_subquery().op("||", return_type=JSONB())(staged_row.c.data)
+    }
+    if TITLE_KEY in rows.unfilled:
+        kept["title"] = source_row.c.title
+    await work.execute(
+        update(staged_row)
+        .where(
+            *rows.known,
+            rows.staged,
+            staged_row.c.change == UPDATED,
+            staged_row.c.record_id == source_row.c.record_id,
+        )
+        .values(kept)
     )
 
 

@@ -1,18 +1,27 @@
 """Staging the rows of a run, a batch per transaction."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, literal, select, text, update
+from sqlalchemy import case, delete, func, insert, literal, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.sources.data_source_runs.commands.comparison import SKIPPED
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.lifecycle import DATA_SOURCE_RUNS
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
-from models.sources.data_source_runs.tables import data_source_run, staged_row
+from models.sources.data_source_runs.tables import data_source_run, run_rejection, staged_row
 from models.sources.tabular.rules.lines import STAGED_COLUMNS
+from models.sources.tabular.rules.rejections import (
+    DUPLICATE,
+    IN_TRASH,
+    MAX_REJECTIONS,
+    Rejection,
+)
 from runtime.copy_format import HEADER, TRAILER
 from runtime.database import UnitOfWork
 
@@ -20,17 +29,27 @@ _COPY = f"COPY {staged_row.name} ({', '.join(STAGED_COLUMNS)}) FROM STDIN (FORMA
 
 
 class ReadBatch(NamedTuple):
-    """Rows that were read, how many of them make no record, and how many cells were lost."""
+    """Rows that were read, how many of them make no record, and the cells lost, by their field.
+
+    `rejections` are the rows and cells of these that are kept.
+    """
 
     read: int
     skipped: int
-    lost: int
+    lost: Mapping[str, int]
     lines: bytes
+    rejections: Sequence[Rejection] = ()
 
     def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
-        counts = (self.read + batch.read, self.skipped + batch.skipped, self.lost + batch.lost)
-        return ReadBatch(*counts, self.lines)
+        counts = (self.read + batch.read, self.skipped + batch.skipped)
+        lost = sums(self.lost, batch.lost)
+        return ReadBatch(*counts, lost, self.lines, [*self.rejections, *batch.rejections])
+
+
+def sums(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    """The sums of counts by their names."""
+    return Counter(counts) + Counter(more)
 
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
@@ -75,13 +94,17 @@ async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> N
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         await copy.write(HEADER + batch.lines + TRAILER)
     before = run.progress
+    kept = before.get("rejected", 0)
+    await keep_rejections(work, run, batch.rejections, kept)
     await record_progress(
         work,
         run.id,
         stage=Stage.STAGE.value,
         read=before.get("read", 0) + batch.read,
         skipped=before.get("skipped", 0) + batch.skipped,
-        lost=before.get("lost", 0) + batch.lost,
+        lost=before.get("lost", 0) + sum(batch.lost.values()),
+        lostIn=sums(before.get("lostIn", {}), batch.lost),
+        rejected=kept + len(batch.rejections),
     )
 
 
@@ -102,3 +125,66 @@ async def analyze_staged_rows(work: UnitOfWork) -> None:
 async def unstage(work: UnitOfWork, run_id: Id) -> None:
     """Remove what a run has staged."""
     await work.execute(delete(staged_row).where(staged_row.c.run_id == run_id))
+
+
+async def keep_rejections(
+    work: UnitOfWork, run: SourceRunRow, rejections: Sequence[Rejection], before: int
+) -> None:
+    """Keep what a run leaves out, behind those that it kept before."""
+    if not rejections:
+        return
+    own = {"workspace_id": run.workspace_id, "run_id": run.id}
+    rows = [
+        {**own, "place": place, "row_number": one.row, **_columns(one)}
+        for place, one in enumerate(rejections, start=before)
+    ]
+    await work.execute(insert(run_rejection), rows)
+
+
+def _columns(rejection: Rejection) -> JsonObject:
+    kept = rejection._asdict()
+    del kept["row"]
+    return kept
+
+
+async def forget_rejections(work: UnitOfWork, run_id: Id) -> None:
+    """Remove what a run kept of its rejections."""
+    own = select(data_source_run.c.workspace_id).where(data_source_run.c.id == run_id)
+    await work.execute(
+        delete(run_rejection).where(
+            run_rejection.c.workspace_id == own.scalar_subquery(), run_rejection.c.run_id == run_id
+        )
+    )
+
+
+async def forget_earlier_rejections(work: UnitOfWork, run: SourceRunRow) -> None:
+    """Remove those of earlier runs of the data source, which may run every minute."""
+    if run.data_source_id is None:
+        return
+    earlier = select(data_source_run.c.id).where(
+        data_source_run.c.workspace_id == run.workspace_id,
+        data_source_run.c.data_source_id == run.data_source_id,
+        data_source_run.c.id != run.id,
+    )
+    own = (run_rejection.c.workspace_id == run.workspace_id, run_rejection.c.run_id.in_(earlier))
+    await work.execute(delete(run_rejection).where(*own))
+
+
+async def reject_skipped(work: UnitOfWork, run: SourceRunRow) -> None:
+    """Keep the rows that the comparison has skipped, behind what reading them left out."""
+    kept = run.progress.get("rejected", 0)
+    place = func.row_number().over(order_by=staged_row.c.position)
+    skipped = (
+        select(
+            literal(run.workspace_id),
+            literal(run.id),
+            kept - 1 + place,
+            func.coalesce(staged_row.c.row_number, staged_row.c.position + 1),
+            case((staged_row.c.record_id.is_(None), DUPLICATE), else_=IN_TRASH),
+        )
+        .where(staged_row.c.run_id == run.id, staged_row.c.change == SKIPPED)
+        .order_by(staged_row.c.position)
+        .limit(MAX_REJECTIONS - kept)
+    )
+    columns = ["workspace_id", "run_id", "place", "row_number", "reason"]
+    await work.execute(insert(run_rejection).from_select(columns, skipped))

@@ -13,8 +13,9 @@ from models.data.databases.shapes import CreateDatabase
 from models.data.fields.commands import lock_fields, store_options
 from models.data.fields.locks import await_schema
 from models.data.fields.queries import load_schema, require_edit
-from models.data.fields.rules.fields import FieldSpec, Option, Schema
-from models.data.fields.rules.kinds import OPTION_KINDS, TITLE_KEY
+from models.data.fields.rules.fields import FieldSpec, FieldSpecs, Option, Schema
+from models.data.fields.rules.kinds import TITLE_KEY
+from models.data.fields.rules.options import new_options
 from models.data.fields.shapes import CreateField
 from models.sources.data_source_runs.rows import SourceRunRow
 from models.sources.data_sources.rules.configs import FieldMapping
@@ -29,49 +30,69 @@ Grown = Mapping[str, Sequence[JsonObject]]
 
 
 async def filled_fields(
-    work: UnitOfWork, run: SourceRunRow, mapping: Sequence[FieldMapping]
+    work: UnitOfWork,
+    run: SourceRunRow,
+    mapping: Sequence[FieldMapping],
+    columns: Mapping[str, str] | None,
 ) -> list[FieldSpec]:
-    """The fields that the columns fill, in their order.
+    """The fields of the mapping, in its order; `columns` fill the fields of these keys.
 
-    Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
-    for a key that no column fills.
+    Without rows there are none. Raises SourceProblem for a field the target does not have, or has
+    and cannot be filled, and for a key that no column fills.
     """
-    columns = {entry.field_key: entry.source_path for entry in mapping}
     for key in run.plan["keyFields"]:
-        if key not in columns:
+        if columns is not None and key not in columns:
             near = nearest_first(key, columns, columns)[:MOST_SHOWN]
             filled = ", ".join(f"{name} ({shown(columns[name])})" for name in near)
             raise SourceProblem(
                 ErrorKind.MAPPING,
                 f"No column fills the key field {shown(key)}. Columns fill: {filled}.",
             )
+    known = await known_fields(work, run)
+    return fields_of(mapping, known, suggested=not run.plan["fields"])
+
+
+async def known_fields(work: UnitOfWork, run: SourceRunRow) -> FieldSpecs | None:
+    """The fields of the database that a run fills; None for one that it creates."""
     if run.database_id is None:
+        return None
+    return (await load_schema(work, run.workspace_id, run.database_id)).fields
+
+
+def fields_of(
+    mapping: Sequence[FieldMapping], known: FieldSpecs | None, *, suggested: bool
+) -> list[FieldSpec]:
+    """The fields that columns fill: those that are `known`, or those of a new database.
+
+    Fields that columns suggest are brought along where they are lacking. Raises SourceProblem.
+    """
+    if known is None:
         return [_planned(entry) for entry in mapping]
-    fields = (await load_schema(work, run.workspace_id, run.database_id)).fields
-    if not run.plan["fields"]:
-        # Columns that suggest a field the database lacks bring it along.
-        fields = {**{entry.field_key: _planned(entry) for entry in mapping}, **fields}
+    fields = known
+    if suggested:
+        fields = {**{entry.field_key: _planned(entry) for entry in mapping}, **known}
     for entry in mapping:
         if entry.field_key not in fields or not fields[entry.field_key].stored:
-            known = ", ".join(key for key, spec in fields.items() if spec.stored)
+            names = ", ".join(key for key, spec in fields.items() if spec.stored)
             raise SourceProblem(
                 ErrorKind.MAPPING,
                 f"The database has no field {entry.field_key} that a column can fill."
-                f" It has: {known}.",
+                f" It has: {names}.",
             )
     return [fields[entry.field_key] for entry in mapping]
 
 
 def _planned(mapping: FieldMapping) -> FieldSpec:
-    """A field of the database that the run will create; its options follow from the rows."""
-    chosen = mapping.kind in OPTION_KINDS
-    settings = {"allowCreate": True} if chosen else {}
+    """A field of the database that the run will create; its options may follow from the rows."""
+    settings = mapping.settings or {}
     return FieldSpec(
         id=new_id(),
         key=mapping.field_key,
         label=mapping.label,
         kind=mapping.kind,
-        settings=settings,
+        required=mapping.required,
+        options=new_options(mapping.options or (), new_id, "options", []),
+        settings={**settings, "allowCreate": True} if mapping.grows else settings,
     )
 
 
@@ -80,7 +101,7 @@ async def open_target(
     actor: Actor,
     run: SourceRunRow,
     mapping: Sequence[FieldMapping],
-    new_options: Grown,
+    grown: Grown,
 ) -> Schema:
     """The database as rows are written into it, its fields kept as they are until the end.
 
@@ -89,14 +110,14 @@ async def open_target(
     """
     database_id = run.database_id
     if database_id is None:
-        database_id = await _create(work, actor, run, mapping, new_options)
+        database_id = await _create(work, actor, run, mapping, grown)
     else:
         await require_edit(work, actor, database_id, DENIED)
-        await _add_missing(work, actor, run, database_id, mapping, new_options)
+        await _add_missing(work, actor, run, database_id, mapping, grown)
     await await_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
-    if run.database_id is not None and new_options:
-        schema = await _with_options(work, schema, new_options)
+    if run.database_id is not None and grown:
+        schema = await _with_options(work, schema, grown)
     return schema
 
 
@@ -106,13 +127,13 @@ async def _add_missing(
     run: SourceRunRow,
     database_id: Id,
     mapping: Sequence[FieldMapping],
-    new_options: Grown,
+    grown: Grown,
 ) -> None:
     """Add the fields that columns suggest and the database lacks."""
     known = (await load_schema(work, run.workspace_id, database_id)).fields
     for one in mapping:
         if one.field_key not in known:
-            body = _body(one, new_options.get(one.field_key, ()))
+            body = one.filled_field(grown.get(one.field_key, ()))
             await create_field(work, actor, database_id, CreateField.model_validate(body))
 
 
@@ -121,30 +142,22 @@ async def _create(
     actor: Actor,
     run: SourceRunRow,
     mapping: Sequence[FieldMapping],
-    new_options: Grown,
+    grown: Grown,
 ) -> Id:
     ordered = sorted(mapping, key=lambda one: one.field_key != TITLE_KEY)
     wanted = {
         "label": run.plan["label"],
         "parentItemId": run.plan.get("parentItemId"),
-        "fields": [_body(one, new_options.get(one.field_key, ())) for one in ordered],
+        "fields": [one.filled_field(grown.get(one.field_key, ())) for one in ordered],
     }
     return (await create_database(work, actor, CreateDatabase.model_validate(wanted))).id
 
 
-def _body(mapping: FieldMapping, options: Sequence[JsonObject]) -> JsonObject:
-    """The field that a column fills, as the body of create database describes it."""
-    body = {"label": mapping.label, "key": mapping.field_key, "kind": mapping.kind.value}
-    if mapping.kind not in OPTION_KINDS:
-        return body
-    return {**body, "options": [{"name": one["name"], "key": one["key"]} for one in options]}
-
-
-async def _with_options(work: UnitOfWork, schema: Schema, new_options: Grown) -> Schema:
+async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schema:
     """The schema with the options that rows need, written unless somebody else has done so."""
-    locked = await lock_fields(work, schema, list(new_options))
+    locked = await lock_fields(work, schema, list(grown))
     specs: dict[str, FieldSpec] = {}
-    for key, options in new_options.items():
+    for key, options in grown.items():
         spec = locked.fields[key]
         missing = [_option(each) for each in options if each["key"] not in spec.option_keys]
         for each in options:

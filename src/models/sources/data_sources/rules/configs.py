@@ -4,7 +4,7 @@ Secrets are named, never written: a connection or a secret of the workspace hold
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -18,9 +18,11 @@ from models.core.schedules.cron import cron_problem, parse_cron
 from models.core.schedules.desired import Timing
 from models.core.schedules.timetables import EARLIEST, Timetable
 from models.core.schedules.timezones import Timezone
-from models.data.fields.rules.kinds import STORED_KINDS, FieldKind
+from models.data.fields.rules.kinds import OPTION_KINDS, STORED_KINDS, FieldKind
+from models.data.fields.shapes import MAX_OPTIONS, CreateOption
 from models.sources.data_sources.rules.databases import SqlConfig
 from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.tabular.rules.formats import DateOrder, DecimalSeparator
 
 MIN_INTERVAL_SECONDS = 60
 
@@ -121,19 +123,48 @@ class _Http(Input):
     auth: Auth | None = None
 
 
-class TableOptions(Input):
-    """Options for reading the cells of a sheet or of delimited text."""
+_Word = Annotated[str, Field(min_length=1, max_length=40)]
+_Words = Annotated[list[_Word], Field(max_length=50)]
+
+
+class BooleanWords(Input):
+    """The texts that mean yes and no, beside true and false, yes and no, 1 and 0."""
+
+    true: _Words
+    false: _Words
+
+
+class CellOptions(Input):
+    """Options for reading texts as dates, numbers, yes and no.
+
+    What is left out is taken from the rows: the date order from dates such as 21/11/2026, the
+    decimal separator from numbers such as 2842,61, the words from columns that have no others. A
+    date whose order nothing decides is not read.
+    """
+
+    date_order: DateOrder | None = None
+    decimal_separator: DecimalSeparator | None = None
+    boolean_words: BooleanWords | None = None
+
+
+class TableOptions(CellOptions):
+    """Options for reading the cells of a sheet or of delimited text.
+
+    `headerRow` is the row that names the columns, counted from 1; 0 says that there is none.
+    Without it, titles above the header are passed over. What else is left out is taken from the
+    rows: the date order from dates such as 21/11/2026, the decimal separator from numbers such as
+    2842,61, the words for yes and no from columns that have no others. A date whose order nothing
+    decides is not read.
+    """
 
     delimiter: Literal["auto", ",", ";", "\t", "|"] = "auto"
     encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] | None = None
-    header_row: Annotated[int, Field(ge=0, le=1_000)] = 1
+    header_row: Annotated[int, Field(ge=0, le=1_000)] | None = None
     sheet_name: _Name | None = None
     range: CellRange | None = None
-    date_order: Literal["ymd", "dmy", "mdy"] = "ymd"
-    decimal_separator: Literal[".", ","] = "."
 
 
-class HttpJsonConfig(_Http):
+class HttpJsonConfig(_Http, CellOptions):
     """JSON that a server answers: the objects of an array, over several pages if it says how.
 
     `jsonPath` leads to the array, by default the first array of objects.
@@ -173,7 +204,7 @@ class FileConfig(TableOptions):
     json_path: JsonPath | None = None
 
 
-class ConnectionConfig(Input):
+class ConnectionConfig(CellOptions):
     """A resource of a provider, read through a connection."""
 
     model_config = example(
@@ -212,12 +243,56 @@ def _fillable(kind: FieldKind) -> FieldKind:
 
 
 class FieldMapping(Input):
-    """The field that a column fills; `sourcePath` is its header, its letter or a JSON path."""
+    """The field that a column fills; `sourcePath` is its header, its letter or a JSON path.
+
+    `required`, `options` and `settings` are those of a field that is made for the column, as
+    create field takes them; without `options` and `settings` a field of options gets those that
+    its rows name. A field that is there stays as it is.
+    """
 
     source_path: Annotated[str, Field(min_length=1, max_length=256)]
     field_key: Key
     label: Label
     kind: Annotated[FieldKind, Field(strict=False), AfterValidator(_fillable)]
+    required: bool = False
+    options: Annotated[list[CreateOption], Field(max_length=MAX_OPTIONS)] | None = None
+    settings: JsonObject | None = None
+
+    def to_json(self) -> JsonObject:
+        """The mapping as it is stored and answered: absent keys left out."""
+        without = set() if self.required else {"required"}
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=without)
+
+    @property
+    def grows(self) -> bool:
+        """True when rows bring options of a new field into being."""
+        if self.kind not in OPTION_KINDS:
+            return False
+        is_open = self.options is None and self.settings is None
+        return is_open or bool((self.settings or {}).get("allowCreate"))
+
+    def new_field(self) -> JsonObject:
+        """A field that is made before any row is read, as the body of create field has it."""
+        body = self._field()
+        if self.grows:
+            body["settings"] = {**(self.settings or {}), "allowCreate": True}
+        return body
+
+    def filled_field(self, options: Sequence[JsonObject]) -> JsonObject:
+        """A field that is made with its rows, and with the options they bring along."""
+        body = self._field()
+        if self.kind in OPTION_KINDS:
+            added = [{"name": one["name"], "key": one["key"]} for one in options]
+            body["options"] = [*body.get("options", ()), *added]
+        return body
+
+    def _field(self) -> JsonObject:
+        given = self.to_json()
+        kept = {name: given[name] for name in _OF_FIELD if name in given}
+        return {**kept, "key": self.field_key}
+
+
+_OF_FIELD = ("label", "kind", "required", "options", "settings")
 
 
 class Schedule(Input):

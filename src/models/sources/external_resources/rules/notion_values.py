@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.base import JsonObject
+from models.data.fields.rules.text_formats import digits
 from models.sources.external_resources.rules.notion_markdown import plain_text
 
 
@@ -28,7 +29,7 @@ def _text(value: object) -> str:
         case str():
             return value
         case int() | float():
-            return format(value, "g") if isinstance(value, float) else str(value)
+            return digits(value)
         case list():
             return _listed(value)
         case dict():

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from models.core.values import EXACT
+
 
 class Percent(float):
     """A number that its file shows as a percentage: 0.5 as 50 %."""
@@ -26,19 +28,24 @@ Typed: TypeAlias = (
 Cell: TypeAlias = str | Typed | None
 """None is an empty cell. Days and moments are typed only where the file types them."""
 
-EXACT = 2**53
+LONG = 10**15
+"""The least whole number that some readers of numbers round: it has more than 15 digits."""
 
 
 def cell(value: object) -> Cell:
     """The cell a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
-    text of white space alone is empty. A number too large to be one stays infinite, for conversion
-    to count it as lost.
+    text of white space alone is empty. An integer of more than 15 digits is the text of them, as in
+    CSV: most are identifiers, and few numbers hold them. A number too large to be one stays
+    infinite, for conversion to count it as lost.
     """
+    if type(value) is int:
+        return value if -LONG < value < LONG else str(value)
     if isinstance(value, str):
         return value if value and not value.isspace() else None
-    if isinstance(value, float):
+    # Not a percentage or an amount, which are floats of their own.
+    if type(value) is float:
         return number(value)
     if isinstance(value, datetime):
         midnight = value.tzinfo is None and value.time() == time()
@@ -51,6 +58,15 @@ def cell(value: object) -> Cell:
 def number(value: float) -> int | float:
     """A number as a cell: an integer where it is whole."""
     return int(value) if value.is_integer() and abs(value) < EXACT else value
+
+
+def with_zeros(value: float, digits: int) -> str | int | float:
+    """A number that its file shows with leading zeros, as it is shown; one with decimals as it is.
+
+    What is written so is a code: 00123 and 123 are not the same.
+    """
+    whole = number(float(value))
+    return f"{whole:0{digits + (whole < 0)}}" if isinstance(whole, int) else whole
 
 
 def shown_cell(value: Cell) -> JsonValue:

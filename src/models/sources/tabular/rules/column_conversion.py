@@ -10,11 +10,12 @@ from datetime import date
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from models.core.values import EXACT
 from models.data.fields.rules.fields import FieldSpec, FieldValue
 from models.data.fields.rules.kinds import NUMERIC_KINDS, FieldKind
 from models.data.fields.rules.registry import KIND_RULES
 from models.data.fields.rules.value_conversion import LOST, Lost
-from models.sources.tabular.rules.cells import EXACT, Cell
+from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.conversion import Convert
 from models.sources.tabular.rules.formats import Conventions
 

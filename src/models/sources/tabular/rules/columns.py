@@ -1,26 +1,35 @@
 """The columns of a table: which kind all cells of each agree on, and which field it suggests.
 
 A kind is taken only when every cell agrees (decisions C10): digits with a leading zero and digits
-beyond the precision of a number stay text, and no day is read from a bare number.
+beyond the precision of a number stay text, and no day is read from a bare number. What the notation
+of the table leaves open is read in every way, until `conventions` of a column says which counts.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import TITLE_KEY, FieldKind
+from models.data.fields.rules.text_formats import read_amount
 from models.data.fields.rules.value_conversion import LOST, convert_value
 from models.data.fields.shapes import MAX_OPTION_NAME
 from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
-from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.formats import (
+    Conventions,
+    DateOrder,
+    DecimalSeparator,
+    Declared,
+    is_doubtful,
+)
 
 MAX_CHOICES = 12
 """Different texts that a column of choices has at most."""
@@ -29,11 +38,20 @@ MAX_SAMPLES = 5
 MAX_DIGITS = 15
 """Digits that every reader of a number keeps."""
 _LONG_TEXT = 200
+_LONGEST_LABEL = 200
 _TITLES = ("title", "name", "label")
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
-_CURRENCY = re.compile(r"[$€£¥]")
+_PART_NUMBER = re.compile(r"[0-9]+[eE][0-9]+")
+_USUAL = "AUD BRL CHF CNY CZK DKK EUR GBP INR JPY NOK PLN SEK USD ZAR"
+_AMOUNTS = frozenset(_USUAL.split())
+"""Codes that are no words: with another one an amount has decimals, for `TOP 10` is none."""
+_NUMERIC = frozenset({FieldKind.NUMBER, FieldKind.CURRENCY, FieldKind.PERCENT})
+_READ_BY_CONVENTION = re.compile(r"[-/.,][0-9]")
+"""A part of every text that means one thing by some conventions, and another by others."""
+_ORDERS: tuple[DateOrder | None, ...] = (None, "dmy", "mdy")
+_SEPARATORS: tuple[DecimalSeparator, ...] = (".", ",")
 
 _PREFERRED = (
     FieldKind.CHECKBOX,
@@ -59,7 +77,8 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
         Amount: frozenset({FieldKind.CURRENCY, FieldKind.NUMBER}),
         datetime: frozenset({FieldKind.DATETIME}),
         date: frozenset({FieldKind.DATE, FieldKind.DATETIME}),
-        time: frozenset({FieldKind.TIME}),
+        # A span of less than a day may be written as a time.
+        time: frozenset({FieldKind.TIME, FieldKind.DURATION}),
         timedelta: frozenset({FieldKind.DURATION}),
         list: frozenset({FieldKind.JSON}),
         dict: frozenset({FieldKind.JSON}),
@@ -68,8 +87,19 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
 
 
 def _exact_number(text: str) -> bool:
-    """True when a number says all that the text says."""
-    return not _LEADING_ZERO.fullmatch(text) and len(_DIGITS.findall(text)) <= MAX_DIGITS
+    """True when a number says all that the text says; `1E5` may be the number of a part."""
+    code = _LEADING_ZERO.fullmatch(text) or _PART_NUMBER.fullmatch(text)
+    return code is None and len(_DIGITS.findall(text)) <= MAX_DIGITS
+
+
+def _is_amount(text: str) -> bool:
+    """True for a number with what certainly is a currency."""
+    try:
+        amount = read_amount(text)
+    except InvalidValueError:
+        return False
+    sure = amount.code is None or amount.code in _AMOUNTS or "." in text
+    return bool(amount.currencies) and sure and _exact_number(text)
 
 
 _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
@@ -77,7 +107,7 @@ _GUARDS: Mapping[FieldKind, Callable[[str], bool]] = MappingProxyType(
         FieldKind.CHECKBOX: lambda text: text.lower() in {"true", "false", "yes", "no"},
         FieldKind.NUMBER: _exact_number,
         FieldKind.PERCENT: lambda text: text.endswith("%") and _exact_number(text),
-        FieldKind.CURRENCY: lambda text: bool(_CURRENCY.search(text)) and _exact_number(text),
+        FieldKind.CURRENCY: _is_amount,
         FieldKind.DATE: lambda text: "T" not in text and len(text) >= 8,
         FieldKind.DATETIME: lambda text: len(text) >= 8,
         FieldKind.TIME: lambda text: text.count(":") <= 2,
@@ -105,19 +135,84 @@ def _of_kind(kind: FieldKind) -> FieldSpec:
 _TEXT = _of_kind(FieldKind.TEXT)
 
 
+_SLASHED = re.compile(
+    r"(?:[A-Za-z]{3,9}[.,]{0,2}\s+)?([0-9]{1,2})([-/])([0-9]{1,2})\2[0-9]{4}(?:[T, ].+)?"
+)
+_MARKED = re.compile(r"[^0-9]*?[+-]?([0-9]*[.,][0-9.,]*[0-9])(?:[eE][+-]?[0-9]+)?[^0-9]*")
+_GROUPS = re.compile(r"(?<=[0-9])[\s'\u2019](?=[0-9]{3}(?![0-9]))")
+_ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_COMMA_FORMS = re.compile(r"[0-9]*,[0-9]+|[1-9][0-9]{0,2}(?:[.][0-9]{3})+(?:,[0-9]+)?")
+_POINT_FORMS = re.compile(
+    r"[0-9]*[.][0-9]+|[1-9][0-9]{0,2}(?:(?:,[0-9]{2})*,[0-9]{3})(?:,[0-9]{3})*(?:[.][0-9]+)?"
+)
+
+
+Way: TypeAlias = Literal["date_order", "decimal_separator"]
+
+
+@dataclass(slots=True)
+class Signs:
+    """The cells of a column that have a form by one convention alone, and those by either."""
+
+    orders: Counter[str] = field(default_factory=Counter)
+    separators: Counter[str] = field(default_factory=Counter)
+
+    def note(self, text: str) -> Way | None:
+        """Take a text into account; gives by what its meaning differs, None by nothing."""
+        if found := _SLASHED.fullmatch(text):
+            first, second = int(found[1]), int(found[3])
+            if first <= 12 and second <= 12:
+                self.orders["either"] += 1
+            elif first <= 12 or second <= 12:
+                self.orders["mdy" if first <= 12 else "dmy"] += 1
+            return "date_order"
+        if found := _MARKED.fullmatch(_GROUPS.sub("", text)):
+            number = found[1]
+            if _ONE_GROUP.fullmatch(number):
+                self.separators["either"] += 1
+            else:
+                self.separators[","] += bool(_COMMA_FORMS.fullmatch(number))
+                self.separators["."] += bool(_POINT_FORMS.fullmatch(number))
+            return "decimal_separator"
+        return None
+
+
+def candidates(declared: Declared | Conventions) -> list[Conventions]:
+    """The conventions by which cells may be read, the plainest first."""
+    if isinstance(declared, Conventions):
+        return [declared]
+    orders = _ORDERS if declared.date_order is None else (declared.date_order,)
+    separator = declared.decimal_separator
+    separators = _SEPARATORS if separator is None else (separator,)
+    return [Conventions(order, separator) for order in orders for separator in separators]
+
+
 @dataclass(slots=True)
 class ColumnProfile:
-    """The common traits of the cells of one column, gathered cell by cell."""
+    """The common traits of the cells of one column, gathered cell by cell.
+
+    The kind is that by the `conventions` which count, once they are settled. `says_yes_or_no` is
+    for a column of words that mean it.
+    """
 
     conventions: Conventions
-    kinds: frozenset[FieldKind] = frozenset(_PREFERRED)
-    """The kinds that every cell so far agrees on."""
+    _groups: list[tuple[frozenset[FieldKind], Sequence[Conventions]]]
+    """The kinds that every cell so far agrees on, and the conventions by which it does."""
+    _open: frozenset[FieldKind] = frozenset(_PREFERRED)
+    """The kinds that are left by any conventions."""
+    is_open: bool = False
+    """Several conventions are to be told apart."""
     filled: int = 0
     empty: int = 0
+    texts: int = 0
     choices: set[str] = field(default_factory=set)
     """Different texts, as long as there are few enough for a column of choices."""
     samples: list[Any] = field(default_factory=list)
     long: bool = False
+    signs: Signs = field(default_factory=Signs)
+    says_yes_or_no: bool = False
+    certain: bool = False
+    """True when a cell is what the kinds say, whatever the others are."""
 
     def add(self, value: Cell) -> None:
         """Take one more cell into account."""
@@ -128,29 +223,67 @@ class ColumnProfile:
         if len(self.samples) < MAX_SAMPLES:
             self.samples.append(shown_cell(value))
         if not isinstance(value, str):
-            self.kinds &= _TYPED[type(value)]
+            self._keep(_TYPED[type(value)])
+            self.certain = True
             return
-        if self.kinds:
-            self.kinds &= self._kinds_of(value)
+        self.texts += 1
+        plain = value.strip()
+        self.certain = self.certain or not is_doubtful(plain)
+        way = None
+        if self.is_open and _READ_BY_CONVENTION.search(plain):
+            way = self.signs.note(plain)
+        if self._open and way is None:
+            self._keep(self._kinds_of(_written(plain, self.conventions)))
+        elif self._open:
+            self._part(plain, way)
         if len(self.choices) <= MAX_CHOICES:
-            self.choices.add(value.strip())
+            self.choices.add(plain)
         self.long = self.long or len(value) > _LONG_TEXT or "\n" in value
 
-    def _kinds_of(self, text: str) -> frozenset[FieldKind]:
+    def _keep(self, found: frozenset[FieldKind]) -> None:
+        """Keep the kinds that a cell is by whichever conventions."""
+        if found >= self._open:
+            return
+        self._groups = [(kinds & found, readings) for kinds, readings in self._groups]
+        self._open &= found
+
+    def _part(self, text: str, way: Way | None) -> None:
+        """Keep the kinds that a text is by each of the conventions."""
+        kinds_by_form: dict[str, frozenset[FieldKind]] = {}
+        forms: dict[object, str] = {}
+        groups: dict[frozenset[FieldKind], list[Conventions]] = {}
+        for kinds, readings in self._groups:
+            for reading in readings:
+                key = reading.date_order if way == "date_order" else reading.decimal_separator
+                if key not in forms:
+                    forms[key] = _written(text, reading)
+                form = forms[key]
+                if form not in kinds_by_form:
+                    kinds_by_form[form] = self._kinds_of(form)
+                groups.setdefault(kinds & kinds_by_form[form], []).append(reading)
+        self._groups = [*groups.items()]
+        self._open = frozenset().union(*groups)
+
+    @property
+    def readings(self) -> Mapping[Conventions, frozenset[FieldKind]]:
+        """The kinds that every cell agrees on, by the conventions it is read by."""
+        return {reading: kinds for kinds, readings in self._groups for reading in readings}
+
+    def _kinds_of(self, written: str) -> frozenset[FieldKind]:
         """The kinds a text could be, among those still open."""
-        plain = text.strip()
-        try:
-            written = self.conventions.number(self.conventions.day(plain))
-        except InvalidValueError:
-            written = plain
-        return frozenset(kind for kind in self.kinds if suggests(written, kind))
+        return frozenset(kind for kind in self._open if suggests(written, kind))
 
     @property
     def kind(self) -> FieldKind:
         """The kind of the field that takes this column."""
         if self.filled == 0:
             return FieldKind.TEXT
-        agreed = next((kind for kind in _PREFERRED if kind in self.kinds), None)
+        if self.says_yes_or_no:
+            return FieldKind.CHECKBOX
+        kinds = self.readings.get(self.conventions, frozenset())
+        if not self.certain:
+            kinds -= _NUMERIC
+        agreed = next((kind for kind in _PREFERRED if kind in kinds), None)
         if agreed is not None:
             return agreed
         rows = self.filled + self.empty
@@ -158,6 +291,14 @@ class ColumnProfile:
         if few and all(_is_choice(each) for each in self.choices):
             return FieldKind.SELECT
         return FieldKind.LONG_TEXT if self.long else FieldKind.TEXT
+
+
+def _written(text: str, conventions: Conventions) -> str:
+    """The text in its plain form; what is no day by these conventions stays as it is."""
+    try:
+        return conventions.number(conventions.day(text))
+    except InvalidValueError:
+        return text
 
 
 def _is_choice(text: str) -> bool:
@@ -185,10 +326,19 @@ class InferredColumn:
 
 
 def profiles(
-    headers: Sequence[str], rows: Iterable[Sequence[Cell]], conventions: Conventions
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    declared: Declared | Conventions,
+    *,
+    suggests_kinds: bool = True,
 ) -> list[ColumnProfile]:
     """The profile of every column over these rows, each as wide as the headers."""
-    columns = [ColumnProfile(conventions) for _ in headers]
+    readings = candidates(declared)
+    kinds = frozenset(_PREFERRED) if suggests_kinds else frozenset[FieldKind]()
+    columns = [
+        ColumnProfile(readings[0], [(kinds, readings)], kinds, is_open=len(readings) > 1)
+        for _ in headers
+    ]
     for row in rows:
         for column, value in zip(columns, row, strict=True):
             column.add(value)
@@ -196,21 +346,40 @@ def profiles(
 
 
 def inferred_columns(
-    headers: Sequence[str], column_profiles: Sequence[ColumnProfile]
+    headers: Sequence[str],
+    column_profiles: Sequence[ColumnProfile],
+    row_keys: Collection[str] = (),
 ) -> list[InferredColumn]:
-    """The columns with their fields; one of them, if any is text, fills the title."""
+    """The columns with their fields; one of them, if any is text, fills the title.
+
+    It is none that fills one of the fields by which rows are told apart.
+    """
     title = _title_place(headers, column_profiles)
+    if title is not None and slug(headers[title], "column") in {*row_keys} - {TITLE_KEY}:
+        title = None
     taken = {TITLE_KEY}
+    labels: set[str] = set()
     columns = []
     for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
         kind = FieldKind.TEXT if place == title else profile.kind
         key = TITLE_KEY if place == title else first_free(slug(header, "column"), taken)
         taken.add(key)
         choices = sorted(profile.choices) if kind is FieldKind.SELECT else ()
+        label = _label(header, labels)
+        labels.add(label)
         columns.append(
-            InferredColumn(header, key, header[:200], kind, profile.empty, profile.samples, choices)
+            InferredColumn(header, key, label, kind, profile.empty, profile.samples, choices)
         )
     return columns
+
+
+def _label(header: str, taken: Collection[str]) -> str:
+    """A header as a label: cut, and numbered where another one begins alike."""
+    label, number = header[:_LONGEST_LABEL], 1
+    while label in taken and len(header) > _LONGEST_LABEL:
+        number += 1
+        label = f"{header[: _LONGEST_LABEL - 6].rstrip()} ({number})"
+    return label
 
 
 def _title_place(headers: Sequence[str], found: Sequence[ColumnProfile]) -> int | None:

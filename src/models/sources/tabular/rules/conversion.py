@@ -115,6 +115,8 @@ def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> FieldVal
             plain = conventions.day(plain)
         elif spec.kind in _BY_NUMBER:
             plain = conventions.number(plain)
+        elif spec.kind is FieldKind.CHECKBOX:
+            plain = conventions.truth(plain)
     except InvalidValueError:
         return LOST
     if spec.kind in {FieldKind.PERSON, FieldKind.FILE}:

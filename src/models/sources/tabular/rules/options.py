@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.formats import Declared
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Bytes of an imported spreadsheet."""
@@ -67,18 +67,21 @@ def format_named(name: str, media_type: str = "") -> TableFormat | None:
 class ReadOptions:
     """Options for reading a file. `header_row` counts from 1; 0 says that there is none.
 
+    Without a `header_row` the file is looked through for one.
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
-    With a `query` the file is a SQLite database, and the table what the query gives.
+    Without a `json_path` rows are at the `usual_path`, where there is a list. With a `query` the
+    file is a SQLite database, and the table what the query gives.
     """
 
     format: TableFormat
     delimiter: str = "auto"
     encoding: str | None = None
-    header_row: int = 1
+    header_row: int | None = None
     sheet_name: str | None = None
     range: str | None = None
     json_path: str | None = None
+    usual_path: str | None = None
     charset: str | None = None
     query: str | None = None
     params: Sequence[Any] = ()
-    conventions: Conventions = field(default_factory=Conventions)
+    declared: Declared = field(default_factory=Declared)

@@ -21,7 +21,8 @@ from runtime.errors import ValidationError
 from runtime.timestamps import wire_timestamp
 
 _LONGEST_WHOLE = 10**21
-"""From here on a whole number is written as JavaScript does, with an exponent."""
+"""From here on a whole number is written with an exponent, as JavaScript does, if a double has its
+digits."""
 
 _OPAQUE = LISTS | {ValueForm.OPAQUE}
 """Forms whose values are counted, but not told apart."""
@@ -102,6 +103,12 @@ def _share(part: Expression) -> Expression:
     return 100 * cast(func.count().filter(part), Float) / func.nullif(func.count(), 0)
 
 
+def _median(value: Expression) -> Expression:
+    """The mean of the two values in the middle, in decimals: percentile_cont is of doubles."""
+    middle = func.percentile_disc(0.5)
+    return (middle.within_group(value) + middle.within_group(value.desc())) / 2
+
+
 _FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
     Aggregate.COUNT: lambda _value, _blank: func.count(),
     Aggregate.COUNT_EMPTY: lambda _value, blank: func.count().filter(blank),
@@ -113,7 +120,7 @@ _FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
     Aggregate.AVG: lambda value, _blank: func.avg(value),
     Aggregate.MIN: lambda value, _blank: func.min(value),
     Aggregate.MAX: lambda value, _blank: func.max(value),
-    Aggregate.MEDIAN: lambda value, _blank: func.percentile_cont(0.5).within_group(value),
+    Aggregate.MEDIAN: lambda value, _blank: _median(value),
     Aggregate.RANGE: lambda value, _blank: func.max(value) - func.min(value),
     Aggregate.STDDEV: lambda value, _blank: func.stddev_samp(value),
     Aggregate.EARLIEST: lambda value, _blank: func.min(value),
@@ -126,6 +133,8 @@ _FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
 def shown_value(value: object) -> object:
     """A value from the database as JSON has it."""
     if isinstance(value, Decimal):
-        whole = value == value.to_integral_value() and abs(value) < _LONGEST_WHOLE
-        return int(value) if whole else float(value)
+        nearest = float(value)
+        is_whole = value == value.to_integral_value()
+        is_short = abs(value) >= _LONGEST_WHOLE and Decimal(repr(nearest)) == value
+        return int(value) if is_whole and not is_short else nearest
     return wire_timestamp(value) if isinstance(value, datetime) else value

@@ -1,0 +1,208 @@
+"""Delimited text as Excel, LibreOffice and RFC 4180 mean it."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from activities.sources.readers.opening import open_table
+from activities.sources.readers.table import Table
+from models.sources.tabular.rules.options import ReadOptions, TableFormat
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+
+ROWS = [("Nut, small", "1"), ("Bolt", "2")]
+
+
+def opened(path: Path, content: bytes | str, **options: Any) -> Table:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return open_table([path], ReadOptions(**{"format": TableFormat.CSV, **options}))
+
+
+def grid(table: Table) -> list[list[Any]]:
+    return [[*table.headers], *map(list, table.rows())]
+
+
+def problem(path: Path, content: bytes | str, **options: Any) -> SourceProblem:
+    with pytest.raises(SourceProblem) as raised:
+        grid(opened(path, content, **options))
+    return raised.value
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "|", "\t", "^", ":"])
+@pytest.mark.parametrize("stated", ["sep={}", '"sep={}"', "SEP={}", "Sep={}", "sep={} "])
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_first_line_states_the_delimiter(
+    tmp_path: Path, delimiter: str, stated: str, end: str, encoding: str
+) -> None:
+    lines = [stated.format(delimiter), *(delimiter.join(row) for row in [("A", "B"), ("1", "x")])]
+    content = "".join(line + end for line in lines).encode(encoding)
+    assert grid(opened(tmp_path / "file", content)) == [["A", "B"], ["1", "x"]]
+    assert grid(opened(tmp_path / "file", content, header_row=0)) == [
+        ["A", "B"],
+        ["A", "B"],
+        ["1", "x"],
+    ]
+    named = grid(opened(tmp_path / "file", content, encoding=encoding.removesuffix("-sig")))
+    assert named == [["A", "B"], ["1", "x"]]
+
+
+def test_a_delimiter_that_is_chosen_wins(tmp_path: Path) -> None:
+    content = "sep=;\nA;1,B\n"
+    assert opened(tmp_path / "file", content).headers == ["A", "1,B"]
+    assert opened(tmp_path / "file", content, delimiter=",").headers == ["A;1", "B"]
+    assert opened(tmp_path / "file", content, format=TableFormat.TSV).headers == ["A", "1,B"]
+
+
+@pytest.mark.parametrize(
+    "header", ["separator", "sep", "sep=", "sep=a", "sep=ab", "sep=;x", "x sep=;"]
+)
+def test_other_first_lines_are_headers(tmp_path: Path, header: str) -> None:
+    table = opened(tmp_path / "file", f"{header}\nx\n", delimiter="|")
+    assert table.headers == [header]
+
+
+@pytest.mark.parametrize("content", ["sep=;", "sep=;\n", '"sep=,"\r\n\r\n', ",,\n,", "\ufeffsep=;"])
+def test_a_file_without_a_value_is_refused(tmp_path: Path, content: str) -> None:
+    found = problem(tmp_path / "file", content, delimiter="auto")
+    assert found.kind is ErrorKind.PARSE
+    assert found.message == "The file has no line with a value."
+
+
+@pytest.mark.parametrize("blank", ["", ",", ",,,", "  ", " , ", "\t", '""', '"",""'])
+@pytest.mark.parametrize("before", ["", "sep=,\n"])
+def test_blank_lines_above_the_header_are_passed_over(
+    tmp_path: Path, blank: str, before: str
+) -> None:
+    content = f"{before}{blank}\n{blank}\r\nName,Qty\na,1\n"
+    assert grid(opened(tmp_path / "file", content)) == [["Name", "Qty"], ["a", "1"]]
+
+
+@pytest.mark.parametrize("lead", ["", "\n\n", ",,\n", "sep=,\n", "sep=,\n\n"])
+@pytest.mark.parametrize(
+    ("header_row", "expected"),
+    [
+        (0, [["A", "B"], ["Prices", None], ["Name", "Qty"], ["a", "1"]]),
+        (1, [["Prices", "B"], ["Name", "Qty"], ["a", "1"]]),
+        (2, [["Name", "Qty"], ["a", "1"]]),
+        (3, [["Name", "Qty"], ["a", "1"]]),
+    ],
+)
+def test_the_row_of_headers_counts_from_the_first_line_with_a_value(
+    tmp_path: Path, lead: str, header_row: int, expected: list[list[Any]]
+) -> None:
+    content = f"{lead}Prices\n\nName,Qty\na,1\n"
+    assert grid(opened(tmp_path / "file", content, header_row=header_row)) == expected
+
+
+UNCLOSED = [
+    ('Name,Note\nx,y\na,"5 inch\nb,2\nc,3\n', 3),
+    ('Name,Note\r\nx,y\r\na,"5 inch\r\nb,2\r\n', 3),
+    ('sep=,\r\nName,Note\r\na,"5 inch\r\nb,2\r\n', 3),
+    ('\n\n,\nName,Note\na,"5 inch', 5),
+    ('Name,Note\na,"', 2),
+    ('Name,Note\na,"\n', 2),
+    ('Name,Note\n"two\nlines","5 inch\nb,2\n', 3),
+    ('Name,Note\n"two\n\n""lines""","5 inch ""x""\nb,2\n', 4),
+    ('"Name,Note\na,1\n', 1),
+    ('Name,Note\na,"5 inch\nb,2\nc,"6 inch\nd,4\n', 2),
+    ('Name,Note\n"a,1\nb,2\n"c,3\n', 2),
+    ('Name,Note\na,"5 inch\n' + "b,2\n" * 50_000, 2),
+]
+
+
+@pytest.mark.parametrize(("content", "line"), UNCLOSED, ids=range(len(UNCLOSED)))
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_quotation_mark_that_nothing_closes_is_refused(
+    tmp_path: Path, content: str, line: int, encoding: str
+) -> None:
+    found = problem(tmp_path / "file", content.encode(encoding), delimiter=",")
+    assert found.kind is ErrorKind.PARSE
+    assert f"that begins a cell in line {line} is not closed" in found.message
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('"two\nlines"', "two\nlines"),
+        ('"two\r\n\r\nlines"', "two\r\n\r\nlines"),
+        ('"say ""yes"""', 'say "yes"'),
+        ('"a, b"', "a, b"),
+        ('5" pipe', '5" pipe'),
+        ('5"', '5"'),
+        ('5 "x" 6', '5 "x" 6'),
+        ('"quoted" then', "quoted then"),
+        ('"two\nlines" ', "two\nlines "),
+        ('"a\n5" pipe', "a\n5 pipe"),
+        ('"\n"', None),
+        ('"' + "line\n" * 6_000 + '"', "line\n" * 6_000),
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_quotation_marks_that_are_meant_are_read(
+    tmp_path: Path, written: str, value: str | None, last: bool
+) -> None:
+    content = f"Name,Note\n{written},{written}\n{'' if last else 'x,y'}"
+    rows = [[value, value]] if last else [[value, value], ["x", "y"]]
+    assert grid(opened(tmp_path / "file", content, delimiter=",")) == [["Name", "Note"], *rows]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a;b;\n1;2;\n3;4;\n", [["a", "b"], ["1", "2"], ["3", "4"]]),
+        ("a;b;;;\n1;2;;;\n3;4\n", [["a", "b"], ["1", "2"], ["3", "4"]]),
+        ("a;;b;\n1;;2;\n", [["a", "B", "b"], ["1", None, "2"]]),
+        ("a;b\n1;2;\n", [["a", "b"], ["1", "2"]]),
+        ("a;b;\n" + "1;2;\n" * 2_000 + "3;4;5\n", [["a", "b", "C"], ["1", "2", None]]),
+        ("a;b;c\n1;2;\n", [["a", "b", "c"], ["1", "2", None]]),
+    ],
+)
+def test_a_delimiter_at_the_end_of_each_line_makes_no_column(
+    tmp_path: Path, content: str, expected: list[list[Any]]
+) -> None:
+    assert grid(opened(tmp_path / "file", content))[: len(expected)] == expected
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\ufeff"), max_size=8)
+TABLES = st.integers(1, 4).flatmap(
+    lambda width: st.lists(st.lists(TEXTS, min_size=width, max_size=width), min_size=1, max_size=5)
+)
+
+
+@given(
+    rows=TABLES,
+    delimiter=st.sampled_from(",;|\t"),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    blanks=st.integers(0, 3),
+    stated=st.booleans(),
+)
+def test_a_table_that_was_written_reads_back_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[list[str]],
+    delimiter: str,
+    end: str,
+    quoting: Any,
+    encoding: str,
+    blanks: int,
+    stated: bool,
+) -> None:
+    names = [f"Column {place}" for place in range(len(rows[0]))]
+    written = io.StringIO(newline="")
+    written.write(f"sep={delimiter}{end}" if stated else "")
+    written.write(end * blanks)
+    writer = csv.writer(written, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerows([names, *rows])
+    path = tmp_path_factory.mktemp("table") / "file"
+    options = {} if stated else {"delimiter": delimiter}
+    table = opened(path, written.getvalue().encode(encoding), **options)
+    assert table.headers == names
+    # A row of one empty cell is written as a quoted one.
+    expected = [[each if each.strip() else None for each in row] for row in rows]
+    assert [*map(list, table.rows())] == expected

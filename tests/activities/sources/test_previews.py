@@ -1,0 +1,297 @@
+"""A preview counts the cells that the import of the same file leaves blank."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from activities.data_source_runs.columns import mapping_of
+from activities.sources.readers.opening import open_table
+from activities.sources.reading import reading
+from activities.sources.reading_process import PROFILED, Check, Describe, Fill, _answers
+from models.data.fields.rules.fields import FieldSpec, Option
+from models.data.fields.rules.kinds import FieldKind
+from models.sources.data_source_runs.commands.targets import fields_of
+from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.lines import StagedLines
+from models.sources.tabular.rules.options import ReadOptions, TableFormat
+from models.sources.tabular.rules.problems import SourceProblem
+from models.sources.tabular.rules.rejections import MAX_REJECTIONS
+
+K = FieldKind
+RUN = UUID(int=1)
+OPEN = Option(id="open", key="open", name="Open", color="gray", order=0)
+
+
+def answered(path: Path, request: Any, options: ReadOptions | None = None) -> list[bytes]:
+    """The answers of the reading process, without the process."""
+    asked = options or ReadOptions(TableFormat.CSV, delimiter=",")
+    return [*_answers(open_table([path], asked), asked, request)]
+
+
+def field(key: str, label: str, kind: FieldKind, **more: Any) -> FieldSpec:
+    return FieldSpec(id=RUN, key=key, label=label, kind=kind, **more)
+
+
+def described(path: Path, **more: Any) -> Any:
+    [answer] = answered(path, Describe(20, PROFILED, **more))
+    return from_json(answer[1:])
+
+
+def checked(path: Path, found: Any, sources: list[str], fields: list[FieldSpec]) -> Any:
+    conventions = Conventions.of(found["conventions"])
+    [answer] = answered(path, Check(sources, fields, conventions, found["rowsRead"]))
+    return from_json(answer[1:])
+
+
+def filled(path: Path, found: Any, sources: list[str], fields: list[FieldSpec]) -> Any:
+    """The counts of an import, and what it keeps of its rejections."""
+    conventions = Conventions.of(found["conventions"])
+    request = Fill(sources, fields, StagedLines(RUN), 0, conventions, MAX_REJECTIONS)
+    counts, kept = [0, 0, 0], []
+    for answer in answered(path, request):
+        if answer[:1] == b"r":
+            read, skipped, lost, rejections = from_json(answer[1:].partition(b"\n")[0])
+            batch = (read, skipped, sum(lost.values()))
+            counts = [one + other for one, other in zip(counts, batch, strict=True)]
+            kept += rejections
+    return counts, kept
+
+
+def written(path: Path, columns: dict[str, list[Any]], *title: str) -> Path:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerows([one] for one in title)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    path.write_text(text.getvalue())
+    return path
+
+
+def suggested(found: Any) -> tuple[list[str], list[FieldSpec]]:
+    mapping = mapping_of([], found)
+    return [one.source_path for one in mapping], fields_of(mapping, None, suggested=True)
+
+
+def test_a_column_of_choices_loses_nothing(tmp_path: Path) -> None:
+    columns = {"name": [f"n{n}" for n in range(1_280)], "state": ["Open", "Done"] * 640}
+    path = written(tmp_path / "file", columns)
+    found = described(path)
+    assert [one["kind"] for one in found["columns"]] == ["text", "select"]
+    assert found["columns"][1]["choices"] == ["Done", "Open"]
+    assert checked(path, found, *suggested(found))["skippedCells"] == 0
+
+
+def test_values_are_rejected_with_row_value_and_reason(tmp_path: Path) -> None:
+    columns = {
+        "name": ["a", "b", "c", "d"],
+        "price": ["5", "two", "50", "-1"],
+        "day": ["21/11/2026", "11/21/2026", "soon", "31/02/2026"],
+        "state": ["open", "Shut", "Open", "x" * 2_000],
+        "sure": ["Y", "N", "maybe", ""],
+    }
+    path = written(tmp_path / "file", columns, "Prices", "as of May")
+    fields = [
+        field("price", "Price", K.NUMBER, settings={"min": 0, "max": 10, "precision": 0}),
+        field("day", "Day", K.DATE),
+        field("state", "State", K.SELECT, options=(OPEN,)),
+        field("sure", "Sure", K.CHECKBOX),
+    ]
+    sources = ["price", "day", "state", "sure"]
+    kinds = {spec.key: spec.kind for spec in fields}
+    found = described(path, sources=kinds)
+    assert found["proposed"]["headerRow"] == 3
+    # Both orders are among the dates, so none is taken.
+    assert found["proposed"]["undecided"] == [
+        {"option": "dateOrder", "reason": "mixed", "columns": ["day"]}
+    ]
+    told = checked(path, found, sources, fields)
+    by_column = {one["sourcePath"]: one for one in told["rejected"]}
+    assert by_column["price"]["examples"] == [
+        {"row": 5, "value": "two", "reason": "Not a number."},
+        {"row": 6, "value": "50", "reason": "Greater than the maximum of 10."},
+        {"row": 7, "value": "-1", "reason": "Less than the minimum of 0."},
+    ]
+    assert [one["reason"] for one in by_column["day"]["examples"]] == [
+        "Unknown date order: it reads as day, month, year.",
+        "Unknown date order: it reads as month, day, year.",
+        "Not a valid date.",
+        "Not a valid date.",
+    ]
+    assert [one["reason"] for one in by_column["state"]["examples"]] == [
+        "Not an option of the field."
+    ] * 2
+    assert len(by_column["state"]["examples"][1]["value"]) == 1_000
+    assert by_column["sure"]["count"] == 1
+    counts, kept = filled(path, found, sources, fields)
+    # The values of the last row are all rejected, and so is the row.
+    assert counts == [4, told["skippedRowCount"], told["skippedCells"]] == [4, 1, 10]
+    assert len(kept) == 11
+    assert kept[0] == [4, "day", "day", "21/11/2026", by_column["day"]["examples"][0]["reason"]]
+
+
+def test_a_row_says_why_it_is_skipped(tmp_path: Path) -> None:
+    path = written(tmp_path / "file", {"name": ["a", "", "c"], "price": ["1", "2", "x"]})
+    path.write_text(path.read_text() + "\n\n,\n")
+    fields = [
+        field("title", "Name", K.TEXT),
+        field("price", "Price", K.NUMBER, required=True),
+    ]
+    found = described(path, sources={"name": K.TEXT, "price": K.NUMBER})
+    counts, kept = filled(path, found, ["name", "price"], fields)
+    assert counts == [4, 2, 1]
+    # Row 5 and 6 are blank lines, which no reader counts as rows.
+    assert [(one[0], one[1], one[2], one[4]) for one in kept] == [
+        (4, "price", "price", "Not a number."),
+        (4, None, "price", "Row skipped: Price is required."),
+        (7, None, "price", "Row skipped: Price is required."),
+    ]
+
+
+CELLS = st.sampled_from(
+    [
+        *("21/11/2026", "11/21/2026", "01/02/2026", "2026-01-31", "Nov 3, 2026", "", "x", "y", "n"),
+        *("1,5", "1.5", "1.234", "1,234", "7", "2842,61 EUR", "€7,50", "5%", "ja", "nein", "yes"),
+        *("a@b.example", "Jane <a@b.example>", "1:30", "[1]", "x; y", "1e400", "z" * 150, "007"),
+    ]
+)
+KINDS = st.sampled_from(
+    [
+        *(K.TEXT, K.NUMBER, K.CURRENCY, K.PERCENT, K.RATING, K.DURATION, K.CHECKBOX, K.DATE),
+        *(K.DATETIME, K.TIME, K.SELECT, K.MULTI_SELECT, K.STATUS, K.EMAIL, K.URL, K.PHONE, K.JSON),
+    ]
+)
+SETTINGS: dict[FieldKind, dict[str, Any]] = {
+    K.NUMBER: {"min": 2, "max": 100, "precision": 0},
+    K.SELECT: {"allowCreate": True},
+    K.MULTI_SELECT: {"allowCreate": True},
+}
+OPTIONS = tuple(
+    Option(id=key, key=key, name=key.upper(), color="gray", order=0) for key in ("y", "x")
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> dict[str, list[str]]:
+    height = draw(st.integers(1, 30))
+    pools = draw(st.lists(st.lists(CELLS, min_size=1, max_size=3), min_size=1, max_size=4))
+    return {
+        f"c{place}": draw(st.lists(st.sampled_from(pool), min_size=height, max_size=height))
+        for place, pool in enumerate(pools)
+    }
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(columns=tables(), data=st.data())
+def test_preview_and_import_leave_out_the_same_cells(
+    tmp_path: Path, columns: dict[str, list[str]], data: st.DataObject
+) -> None:
+    path = written(tmp_path / "file", columns)
+    found = described(path)
+    counts, _ = filled(path, found, *suggested(found))
+    told = checked(path, found, *suggested(found))
+    # A kind that a column suggests is one that all of its cells have.
+    assert (told["skippedCells"], counts[2]) == (0, 0)
+    kinds = {name: data.draw(KINDS) for name in columns}
+    mapped = described(path, sources=kinds)
+    only = described(path, sources=kinds, only_mapped=True)
+    assert mapped["conventions"] == only["conventions"]
+    fields = [
+        field(
+            name,
+            name,
+            kind,
+            required=data.draw(st.booleans()),
+            options=OPTIONS if kind in {K.SELECT, K.STATUS, K.MULTI_SELECT} else (),
+            settings=data.draw(st.sampled_from([{}, SETTINGS.get(kind, {})])),
+        )
+        for name, kind in kinds.items()
+    ]
+    told = checked(path, mapped, [*columns], fields)
+    counts, kept = filled(path, mapped, [*columns], fields)
+    assert counts[1:] == [told["skippedRowCount"], told["skippedCells"]]
+    cells = [one for one in kept if one[1] is not None]
+    assert len(cells) == counts[2] == sum(one["count"] for one in told["rejected"])
+    for row, column, key, value, _reason in cells:
+        assert (key, value) == (column, columns[column][row - 2])
+
+
+NO_TABLES: dict[str, tuple[bytes, str]] = {
+    "an empty object": (b"{}", "empty object, not a list"),
+    "a list of an empty object": (b"[{}]", "empty objects"),
+    "empty objects": (b"[{}, {}]", "empty objects"),
+    "null": (b"null", "no list of objects"),
+    "a text": (b'"x"', "no list of objects"),
+    "a number": (b"1", "no list of objects"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), NO_TABLES.values(), ids=NO_TABLES.keys())
+async def test_json_without_columns_says_what_it_is(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    async with reading([path], ReadOptions(TableFormat.JSON)) as table:
+        with pytest.raises(SourceProblem, match=said):
+            await table.describe(1, None)
+
+
+WARNED: dict[str, tuple[TableFormat, bytes, str | None]] = {
+    "an object": (TableFormat.JSON, b'{"status": "ok"}', "one object, not a list"),
+    "a nested object": (TableFormat.JSON, b'{"a": {"b": 1}}', "one object, not a list"),
+    "a list of an empty list": (TableFormat.JSON, b"[[]]", "no values"),
+    "a list of null": (TableFormat.JSON, b"[null]", "no values"),
+    "lines of null": (TableFormat.NDJSON, b"null\nnull\n", "no values"),
+    "a list of numbers": (TableFormat.JSON, b"[1]", None),
+    "lines of scalars": (TableFormat.NDJSON, b'1\n"x"\ntrue\n', None),
+    "lists": (TableFormat.JSON, b"[[1, 2], [3]]", None),
+    "nothing": (TableFormat.JSON, b"[]", None),
+    "no lines": (TableFormat.NDJSON, b"\n\n", None),
+    "nested lists": (TableFormat.JSON, b"[" * 30 + b"1" + b"]" * 30, None),
+}
+
+
+@pytest.mark.parametrize(("file_format", "content", "said"), WARNED.values(), ids=WARNED.keys())
+def test_unusual_json_is_described(
+    tmp_path: Path, file_format: TableFormat, content: bytes, said: str | None
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    options = ReadOptions(file_format)
+    [answer] = answered(path, Describe(3, PROFILED), options)
+    found = from_json(answer[1:])
+    assert said in (found["warning"] or "") if said else found["warning"] is None
+    sources, fields = suggested(found)
+    request = Check(sources, fields, Conventions(), found["rowsRead"])
+    assert from_json(answered(path, request, options)[0][1:])["skippedCells"] == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 150 + b"1" + b"]" * 150, b'[{"a":' * 90 + b"1" + b"}]" * 90]
+)
+def test_what_is_nested_too_deep_is_rejected(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    options = ReadOptions(TableFormat.JSON)
+    found = from_json(answered(path, Describe(3, PROFILED), options)[0][1:])
+    sources, fields = suggested(found)
+    request = Check(sources, fields, Conventions(), found["rowsRead"])
+    [rejected] = from_json(answered(path, request, options)[0][1:])["rejected"]
+    assert [one["reason"] for one in rejected["examples"]] == ["Nested too deep."]
+
+
+def test_a_long_file_is_sampled_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("day\n" + "01/02/2026\n" * PROFILED + "21/11/2026\n")
+    found = described(path)
+    assert (found["rowsRead"], found["sampled"]) == (PROFILED, True)
+    everything = answered(path, replace(Describe(0, None)))
+    assert from_json(everything[0][1:])["proposed"]["dateOrder"] == "dmy"
