@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
-from models.core.values import MAX_NUMBER, InvalidValueError, all_digits, exact_number
+from models.core.values import InvalidValueError, all_digits, exact_number
 
 MAX_DEPTH = 100
 """Levels of nesting; bodies are refused at 64 already (design I12)."""
@@ -26,9 +26,9 @@ _PLAIN = frozenset({str, bool, float, type(None)})
 
 
 def readable(value: object, depth: int = 0) -> Any:
-    """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles that are the same.
+    """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles with their digits.
 
-    One that no double holds is the text of its digits. CEL turns a datetime, Decimal, UUID or tuple
+    One that no double is written like is the text of its digits. CEL turns a datetime, Decimal, UUID or tuple
     anywhere in a variable into an error.
     """
     if type(value) in _PLAIN:
@@ -48,9 +48,7 @@ def readable(value: object, depth: int = 0) -> Any:
 
 
 def _double(value: Decimal) -> float | str:
-    """The double that is the number, or is written like it; otherwise the text of its digits."""
-    if abs(value) < MAX_NUMBER and Decimal(float(value)) == value:
-        return float(value)
+    """The double that is written like the number; otherwise the text of its digits."""
     try:
         return float(exact_number(value))
     except InvalidValueError:
