@@ -28,8 +28,8 @@ _PLAIN = frozenset({str, bool, float, type(None)})
 def readable(value: object, depth: int = 0) -> Any:
     """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles with their digits.
 
-    One that no double is written like is the text of its digits. CEL turns a datetime, Decimal, UUID or tuple
-    anywhere in a variable into an error.
+    One that no double is written like is the text of its digits. CEL turns a datetime, Decimal,
+    UUID or tuple anywhere in a variable into an error.
     """
     if type(value) in _PLAIN:
         return value
