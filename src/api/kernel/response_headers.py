@@ -70,6 +70,8 @@ def of_success(route: Route, statuses: Iterable[int | str]) -> dict[str, Any]:
         names.append(APPLIED)
     if 304 in statuses:
         names += _OF_A_FILE
+    elif route.operation.result is not None and route.media_type != "application/json":
+        names.append("Content-Disposition")
     if 206 in statuses:
         names.append("Content-Range")
     if access.credential != "none" or any(issubclass(one, TooOftenError) for one in route.errors):

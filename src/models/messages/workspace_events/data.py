@@ -77,6 +77,7 @@ SHAPES: Mapping[str, JsonObject] = {
     ),
     "DataSourceRunEventData": keys(
         "runId trigger status",
+        cellsSkipped=COUNT,
         dataSourceId=ID,
         runId=ID,
         trigger=_one_of("RunTrigger"),
