@@ -65,7 +65,7 @@ async def append_rows(
             form = replace(request, fields=fields, lines=target.lines)
             await table.fill(form, append)
         refuse_empty(total.read)
-        lost = {"lost": sum(total.lost.values()), "lostIn": total.lost}
+        lost = {"lost": sum(total.lost_cells.values()), "lostIn": total.lost_cells}
         told = {"read": total.read, "skipped": total.skipped, **lost, **head}
         inserted = total.read - total.skipped
         stats = await appending.finish_append(work, run, target, inserted, **told)

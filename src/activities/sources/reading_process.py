@@ -297,8 +297,10 @@ def _checked(table: Table, request: Check) -> JsonObject:
     for block in _blocks(islice(table.rows() if columns else iter(()), request.rows)):
         for row, made in zip(block, conversion.convert_rows(block), strict=True):
             skipped += made.skipped
-            counts.update(made.lost)
-            if made.lost and any(counts[place] <= _MAX_EXAMPLES for place in made.lost):
+            counts.update(made.lost_columns)
+            if made.lost_columns and any(
+                counts[place] <= _MAX_EXAMPLES for place in made.lost_columns
+            ):
                 for one in rejections.of(table.numbers.of(position), row, made):
                     if (
                         one.column is not None
@@ -356,7 +358,7 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
         for row, made in zip(block, conversion.convert_rows(block), strict=True):
             number = table.numbers.of(position)
             batch.add(made, b"" if made.skipped else request.lines.line(position, number, made))
-            if kept and (made.lost or made.skipped):
+            if kept and (made.lost_columns or made.skipped):
                 told = [*islice(rejections.of(number, row, made), kept)]
                 batch.rejections += told
                 kept -= len(told)
@@ -392,8 +394,8 @@ class _Batch:
     def add(self, row: ConvertedRow, line: bytes) -> None:
         self.read += 1
         self._skipped += row.skipped
-        if row.lost:
-            self._lost.update(row.lost)
+        if row.lost_columns:
+            self._lost.update(row.lost_columns)
         self._size += len(line)
         self._lines.append(line)
 

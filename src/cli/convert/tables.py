@@ -118,7 +118,9 @@ def convert_table(
     twice: set[str] = set()
     for number, row in enumerate(table.rows):
         result = conversion.convert(row)
-        bundle.report.lose(f"{table.label}: values that do not fit their field", len(result.lost))
+        bundle.report.lose(
+            f"{table.label}: values that do not fit their field", len(result.lost_columns)
+        )
         own = str(new_id()) if table.records is None else table.records[number]
         content = content_of(number, database, own)
         if result.skipped and not result.title and content is None:

@@ -21,6 +21,7 @@ from models.core.values import InvalidValueError, exact_number
 from models.data.fields.rules.fields import FieldSpec
 from models.data.fields.rules.kinds import FieldKind
 from models.sources.connections.providers import ProviderName
+from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.lines import StagedLines
@@ -147,7 +148,7 @@ def read(path: Path, door: str, written: Sequence[str]) -> Read:
         list(column.samples),
         [row.data.get("value") for row in inferred],
         [row.data.get("value") for row in made],
-        sum(len(row.lost) for row in made),
+        sum(len(row.lost_columns) for row in made),
     )
 
 
@@ -228,13 +229,13 @@ def test_rows_whose_keys_do_not_fit_are_skipped_and_never_merged() -> None:
     fields = [FieldSpec(id=UUID(int=0), key=key, label="", kind=K.NUMBER) for key in ("id", "n")]
     columns = [MappedColumn(place, field) for place, field in enumerate(fields)]
     lines = StagedLines(uuid4(), ["id"])
-    rows = RowConversion(columns, Conventions(), lines.keys).convert_rows(
-        [[one, 1] for one in IDS] + [[7, IDS[0]], [None, 2]]
-    )
-    counts = [(row.skipped, len(row.lost)) for row in rows]
+    cells: list[list[Cell]] = [[one, 1] for one in IDS]
+    cells += [[7, IDS[0]], [None, 2]]
+    rows = RowConversion(columns, Conventions(), lines.keys).convert_rows(cells)
+    counts = [(row.skipped, len(row.lost_columns)) for row in rows]
     assert counts == [(True, 1)] * 3 + [(False, 1), (False, 0)]
     unkeyed = RowConversion(columns, Conventions()).convert_rows([[IDS[0], 1]])
-    assert (unkeyed[0].skipped, len(unkeyed[0].lost)) == (False, 1)
+    assert (unkeyed[0].skipped, len(unkeyed[0].lost_columns)) == (False, 1)
 
 
 _WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**17), 10**17) | st.integers(-99, 99)

@@ -89,30 +89,32 @@ def test_a_column_of_choices_loses_nothing(tmp_path: Path) -> None:
     assert checked(path, found, *suggested(found))["skippedCells"] == 0
 
 
+PRICES: dict[str, list[Any]] = {
+    "name": ["a", "b", "c", "d"],
+    "price": ["5", "two", "50", "-1"],
+    "day": ["21/11/2026", "11/21/2026", "soon", "31/02/2026"],
+    "state": ["open", "Shut", "Open", "x" * 2_000],
+    "sure": ["Y", "N", "maybe", ""],
+}
+PRICE_FIELDS = [
+    field("price", "Price", K.NUMBER, settings={"min": 0, "max": 10, "precision": 0}),
+    field("day", "Day", K.DATE),
+    field("state", "State", K.SELECT, options=(OPEN,)),
+    field("sure", "Sure", K.CHECKBOX),
+]
+
+
 def test_values_are_rejected_with_row_value_and_reason(tmp_path: Path) -> None:
-    columns = {
-        "name": ["a", "b", "c", "d"],
-        "price": ["5", "two", "50", "-1"],
-        "day": ["21/11/2026", "11/21/2026", "soon", "31/02/2026"],
-        "state": ["open", "Shut", "Open", "x" * 2_000],
-        "sure": ["Y", "N", "maybe", ""],
-    }
-    path = written(tmp_path / "file", columns, "Prices", "as of May")
-    fields = [
-        field("price", "Price", K.NUMBER, settings={"min": 0, "max": 10, "precision": 0}),
-        field("day", "Day", K.DATE),
-        field("state", "State", K.SELECT, options=(OPEN,)),
-        field("sure", "Sure", K.CHECKBOX),
-    ]
-    sources = ["price", "day", "state", "sure"]
-    kinds = {spec.key: spec.kind for spec in fields}
+    path = written(tmp_path / "file", PRICES, "Prices", "as of May")
+    kinds = {spec.key: spec.kind for spec in PRICE_FIELDS}
+    sources = [*kinds]
     found = described(path, sources=kinds)
     assert found["proposed"]["headerRow"] == 3
     # Both orders are among the dates, so none is taken.
     assert found["proposed"]["undecided"] == [
         {"option": "dateOrder", "reason": "mixed", "columns": ["day"]}
     ]
-    told = checked(path, found, sources, fields)
+    told = checked(path, found, sources, PRICE_FIELDS)
     by_column = {one["sourcePath"]: one for one in told["rejected"]}
     assert by_column["price"]["examples"] == [
         {"row": 5, "value": "two", "reason": "Not a number."},
@@ -130,7 +132,7 @@ def test_values_are_rejected_with_row_value_and_reason(tmp_path: Path) -> None:
     ] * 2
     assert len(by_column["state"]["examples"][1]["value"]) == 1_000
     assert by_column["sure"]["count"] == 1
-    counts, kept = filled(path, found, sources, fields)
+    counts, kept = filled(path, found, sources, PRICE_FIELDS)
     # The values of the last row are all rejected, and so is the row.
     assert counts == [4, told["skippedRowCount"], told["skippedCells"]] == [4, 1, 10]
     assert len(kept) == 11

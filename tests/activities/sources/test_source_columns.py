@@ -392,7 +392,7 @@ async def test_what_fills_the_title_stays(source: MakeSource) -> None:
     assert await goods.records() == {"a": {"qty": 1, "name": "Nut"}}
     run = await goods.read([{"code": "7", "name": "Nut"}], ["name", "code"])
     assert set(await goods.records()) == {"7"}
-    assert [(one.source_path, one.before, one.kind) for one in run.columns.changed] == [
+    assert [(one.source_path, one.before, one.kind) for one in run.columns.changed_columns] == [
         ("code", "text", "number")
     ]
 
@@ -526,7 +526,7 @@ async def test_a_source_of_an_older_platform_is_read_without_surprise(source: Ma
         await work.execute(delete(source_columns).where(source_columns.c.source_id == goods.id))
     await goods.write("a", qty=8)
     run = await goods.read([{"code": "a", "qty": 3}])
-    assert (run.stats.rows_unchanged, run.columns.added) == (1, [])
+    assert (run.stats.rows_unchanged, run.columns.new_columns) == (1, [])
     assert await goods.records() == {"a": {"qty": 8}}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.kernel.media_types import prefers_html
+from api.kernel.media_types import prefers
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from api.kernel.media_types import prefers_html
     ],
 )
 def test_html_is_for_those_who_ask_for_it(accept: list[bytes], html: bool) -> None:
-    assert prefers_html(accept) is html
+    assert prefers("text/html", accept) is html

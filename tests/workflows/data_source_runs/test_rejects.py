@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.takes(seconds=20), pytest.mark.usefixtures("engine")]
 FILE = "Report 2026\nname,day,price,paid,mail\n" + "".join(
     f'n{n},{13 + n % 10}/11/2026,"{n},50",{"YN"[n % 2]},p{n}@example.com\n' for n in range(30)
 )
-MAPPED = [
+MAPPED: list[dict[str, Any]] = [
     {"sourcePath": "name", "fieldKey": "title", "label": "Name", "kind": "text"},
     {
         "sourcePath": "price",

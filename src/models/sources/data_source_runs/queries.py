@@ -133,18 +133,22 @@ def columns_of_run(progress: JsonObject) -> JsonObject:
 
 def remarks(columns: RunColumns) -> list[str]:
     """The columns of a run that people should know of, in sentences."""
-    kept = [one.source_path for one in columns.missing if one.values_kept]
-    emptied = [one.source_path for one in columns.missing if not one.values_kept]
-    changed = [f"{one.source_path} ({one.before} to {one.kind})" for one in columns.changed]
-    skipped = [f"{one.source_path} ({one.cells:,})" for one in columns.skipped_cells]
-    told = (
+    preserved = [column.source_path for column in columns.missing if column.values_kept]
+    emptied = [column.source_path for column in columns.missing if not column.values_kept]
+    other_kinds = [
+        f"{column.source_path} ({column.before} to {column.kind})"
+        for column in columns.changed_columns
+    ]
+    skipped = [f"{column.source_path} ({column.cells:,})" for column in columns.skipped_cells]
+    new = [column.source_path for column in columns.new_columns]
+    sentences = (
         ("Cells that could not be read, and are empty", skipped),
-        ("Columns missing from the source, whose fields keep their values", kept),
+        ("Columns missing from the source, whose fields keep their values", preserved),
         ("Columns missing from all rows, whose fields are empty", emptied),
-        ("Columns of another kind than before", changed),
-        ("New columns", [one.source_path for one in columns.added]),
+        ("Columns of another kind than before", other_kinds),
+        ("New columns", new),
     )
-    return [f"{what}: {_listed(names)}." for what, names in told if names]
+    return [f"{subject}: {_listed(names)}." for subject, names in sentences if names]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -23,14 +23,14 @@ async def list_rejects(
     """A page of what a run left out, which the caller may see. Raises `NotFoundError`."""
     run = await run_in_workspace(work, workspace_id, run_id)
     rows = _rejections(workspace_id, run_id)
-    shown = await page.ascending(work, rows, run_rejection.c.place, of=RejectionRow)
+    rejections = await page.ascending(work, rows, run_rejection.c.place, of=RejectionRow)
     kept = await work.scalar(select(func.count()).select_from(rows.subquery()))
     return RejectList(
-        rejects=[_reject(row) for row in shown.items],
+        rejects=[_reject(row) for row in rejections.items],
         skipped_cells=(run.result or run.progress).get("lost", 0),
         skipped_row_count=run.stats.get("rowsSkipped", 0),
         kept=kept,
-        cursor=shown.cursor,
+        cursor=rejections.cursor,
     )
 
 

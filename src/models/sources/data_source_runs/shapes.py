@@ -84,9 +84,9 @@ class RunColumns(Shape):
     The first run of a source has nothing to compare with.
     """
 
-    added: list[RunColumn] = Field(default_factory=list)
+    new_columns: list[RunColumn] = Field(default_factory=list, alias="added")
     missing: list[MissingColumn] = Field(default_factory=list)
-    changed: list[ChangedColumn] = Field(default_factory=list)
+    changed_columns: list[ChangedColumn] = Field(default_factory=list, alias="changed")
     skipped_cells: list[SkippedCells] = Field(default_factory=list)
 
 
@@ -162,7 +162,7 @@ class PreviewImport(ImportSource):
     """Body of preview import: the rows as an import takes them; more than 50 rows are 50.
 
     With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
-    against those that the columns suggest.
+    against the suggested fields.
     """
 
     fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]

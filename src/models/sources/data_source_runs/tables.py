@@ -127,7 +127,7 @@ class StagedRow(SQLModel, table=True):
 class RunRejection(SQLModel, table=True):
     """A cell that a run left blank, or a row that it skipped, and why.
 
-    `place` is its place among those of the run. A row has no column, and a field only where that
+    `place` is its place in the run. A row has no column, and a field only where that
     is the reason.
     """
 

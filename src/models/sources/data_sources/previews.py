@@ -46,7 +46,7 @@ class Target(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What a preview reads: a source whose config was checked."""
+    """A source whose config was checked, and what a preview of it reads."""
 
     kind: DataSourceKind
     config: JsonObject

@@ -72,7 +72,7 @@ class PreviewDataSource(Input):
     """Body of preview: a config as create data source takes it; more than 50 rows are 50.
 
     With `fields` or `targetDatabaseId` the values are checked against these fields, otherwise
-    against those that the columns suggest.
+    against the suggested fields.
     """
 
     kind: Annotated[DataSourceKind, Field(strict=False)]
@@ -110,10 +110,10 @@ class UndecidedOption(Shape):
 
 
 class ProposedOptions(Shape):
-    """The options that the source was read with: those of the config, or taken from its rows.
+    """The options that the source was read with: from the config, or taken from its rows.
 
     An import or refresh with the same config takes the same ones. An option that nothing decides is
-    absent; `undecided` has those that matter.
+    absent; `undecided` has the ones to decide.
     """
 
     header_row: int | None = None

@@ -171,9 +171,9 @@ async def _notify_of_columns(work: UnitOfWork, run: SourceRunRow, data_source_id
     columns = RunColumns.model_validate(columns_of_run(run.progress))
     if run.trigger in _BY_ITSELF:
         before = RunColumns.model_validate(await _columns_before(work, run))
-        is_told = _named(columns) <= _named(before) and not columns.changed
+        is_told = _named(columns) <= _named(before) and not columns.changed_columns
     else:
-        is_told = not (_named(columns) or columns.changed)
+        is_told = not (_named(columns) or columns.changed_columns)
     if is_told:
         return
     source = await source_item(work, run.workspace_id, data_source_id)

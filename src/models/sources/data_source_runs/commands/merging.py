@@ -146,11 +146,11 @@ async def keep_unfilled(work: UnitOfWork, rows: Comparison) -> None:
     every = func.jsonb_each(source_row.c.data).table_valued("key", "value").render_derived("every")
     collected = func.jsonb_object_agg(every.c.key, every.c.value, type_=JSONB)
     said = select(func.coalesce(collected, literal({}, JSONB))).where(every.c.key == any_(keys))
-    kept: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "data": said.scalar_subquery().op("||", return_type=JSONB())(staged_row.c.data)
     }
     if TITLE_KEY in rows.unfilled:
-        kept["title"] = source_row.c.title
+        columns["title"] = source_row.c.title
     await work.execute(
         update(staged_row)
         .where(
@@ -159,7 +159,7 @@ async def keep_unfilled(work: UnitOfWork, rows: Comparison) -> None:
             staged_row.c.change == UPDATED,
             staged_row.c.record_id == source_row.c.record_id,
         )
-        .values(kept)
+        .values(columns)
     )
 
 

@@ -36,20 +36,20 @@ class ReadBatch(NamedTuple):
 
     read: int
     skipped: int
-    lost: Mapping[str, int]
+    lost_cells: Mapping[str, int]
     lines: bytes
     rejections: Sequence[Rejection] = ()
 
     def with_counts_of(self, batch: "ReadBatch") -> "ReadBatch":
         """The counts of both, and the lines of this one."""
         counts = (self.read + batch.read, self.skipped + batch.skipped)
-        lost = sums(self.lost, batch.lost)
-        return ReadBatch(*counts, lost, self.lines, [*self.rejections, *batch.rejections])
+        lost_cells = sums(self.lost_cells, batch.lost_cells)
+        return ReadBatch(*counts, lost_cells, self.lines, [*self.rejections, *batch.rejections])
 
 
-def sums(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+def sums(counts: Mapping[str, int], more_counts: Mapping[str, int]) -> Mapping[str, int]:
     """The sums of counts by their names."""
-    return Counter(counts) + Counter(more)
+    return Counter(counts) + Counter(more_counts)
 
 
 async def hold_run(work: UnitOfWork, run_id: Id) -> SourceRunRow | None:
@@ -94,17 +94,17 @@ async def stage_rows(work: UnitOfWork, run: SourceRunRow, batch: ReadBatch) -> N
     async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
         await copy.write(HEADER + batch.lines + TRAILER)
     before = run.progress
-    kept = before.get("rejected", 0)
-    await keep_rejections(work, run, batch.rejections, kept)
+    rejection_count = before.get("rejected", 0)
+    await keep_rejections(work, run, batch.rejections, rejection_count)
     await record_progress(
         work,
         run.id,
         stage=Stage.STAGE.value,
         read=before.get("read", 0) + batch.read,
         skipped=before.get("skipped", 0) + batch.skipped,
-        lost=before.get("lost", 0) + sum(batch.lost.values()),
-        lostIn=sums(before.get("lostIn", {}), batch.lost),
-        rejected=kept + len(batch.rejections),
+        lost=before.get("lost", 0) + sum(batch.lost_cells.values()),
+        lostIn=sums(before.get("lostIn", {}), batch.lost_cells),
+        rejected=rejection_count + len(batch.rejections),
     )
 
 
@@ -130,7 +130,7 @@ async def unstage(work: UnitOfWork, run_id: Id) -> None:
 async def keep_rejections(
     work: UnitOfWork, run: SourceRunRow, rejections: Sequence[Rejection], before: int
 ) -> None:
-    """Keep what a run leaves out, behind those that it kept before."""
+    """Keep what a run leaves out, behind its rejections from before."""
     if not rejections:
         return
     own = {"workspace_id": run.workspace_id, "run_id": run.id}
@@ -158,7 +158,7 @@ async def forget_rejections(work: UnitOfWork, run_id: Id) -> None:
 
 
 async def forget_earlier_rejections(work: UnitOfWork, run: SourceRunRow) -> None:
-    """Remove those of earlier runs of the data source, which may run every minute."""
+    """Remove the rejections of earlier runs of the data source, which may run every minute."""
     if run.data_source_id is None:
         return
     earlier = select(data_source_run.c.id).where(
@@ -172,19 +172,19 @@ async def forget_earlier_rejections(work: UnitOfWork, run: SourceRunRow) -> None
 
 async def reject_skipped(work: UnitOfWork, run: SourceRunRow) -> None:
     """Keep the rows that the comparison has skipped, behind what reading them left out."""
-    kept = run.progress.get("rejected", 0)
+    rejection_count = run.progress.get("rejected", 0)
     place = func.row_number().over(order_by=staged_row.c.position)
     skipped = (
         select(
             literal(run.workspace_id),
             literal(run.id),
-            kept - 1 + place,
+            rejection_count - 1 + place,
             func.coalesce(staged_row.c.row_number, staged_row.c.position + 1),
             case((staged_row.c.record_id.is_(None), DUPLICATE), else_=IN_TRASH),
         )
         .where(staged_row.c.run_id == run.id, staged_row.c.change == SKIPPED)
         .order_by(staged_row.c.position)
-        .limit(MAX_REJECTIONS - kept)
+        .limit(MAX_REJECTIONS - rejection_count)
     )
     columns = ["workspace_id", "run_id", "place", "row_number", "reason"]
     await work.execute(insert(run_rejection).from_select(columns, skipped))

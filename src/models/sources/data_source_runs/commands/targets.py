@@ -60,17 +60,17 @@ async def known_fields(work: UnitOfWork, run: SourceRunRow) -> FieldSpecs | None
 
 
 def fields_of(
-    mapping: Sequence[FieldMapping], known: FieldSpecs | None, *, suggested: bool
+    mapping: Sequence[FieldMapping], database_fields: FieldSpecs | None, *, suggested: bool
 ) -> list[FieldSpec]:
-    """The fields that columns fill: those that are `known`, or those of a new database.
+    """The fields that columns fill: `database_fields`, or fields of a new database without them.
 
     Fields that columns suggest are brought along where they are lacking. Raises SourceProblem.
     """
-    if known is None:
+    if database_fields is None:
         return [_planned(entry) for entry in mapping]
-    fields = known
+    fields = database_fields
     if suggested:
-        fields = {**{entry.field_key: _planned(entry) for entry in mapping}, **known}
+        fields = {**{entry.field_key: _planned(entry) for entry in mapping}, **database_fields}
     for entry in mapping:
         if entry.field_key not in fields or not fields[entry.field_key].stored:
             names = ", ".join(key for key, spec in fields.items() if spec.stored)
@@ -101,7 +101,7 @@ async def open_target(
     actor: Actor,
     run: SourceRunRow,
     mapping: Sequence[FieldMapping],
-    grown: Grown,
+    new_options: Grown,
 ) -> Schema:
     """The database as rows are written into it, its fields kept as they are until the end.
 
@@ -110,14 +110,14 @@ async def open_target(
     """
     database_id = run.database_id
     if database_id is None:
-        database_id = await _create(work, actor, run, mapping, grown)
+        database_id = await _create(work, actor, run, mapping, new_options)
     else:
         await require_edit(work, actor, database_id, DENIED)
-        await _add_missing(work, actor, run, database_id, mapping, grown)
+        await _add_missing(work, actor, run, database_id, mapping, new_options)
     await await_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
-    if run.database_id is not None and grown:
-        schema = await _with_options(work, schema, grown)
+    if run.database_id is not None and new_options:
+        schema = await _with_options(work, schema, new_options)
     return schema
 
 

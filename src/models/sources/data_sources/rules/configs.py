@@ -245,8 +245,8 @@ def _fillable(kind: FieldKind) -> FieldKind:
 class FieldMapping(Input):
     """The field that a column fills; `sourcePath` is its header, its letter or a JSON path.
 
-    `required`, `options` and `settings` are those of a field that is made for the column, as
-    create field takes them; without `options` and `settings` a field of options gets those that
+    `required`, `options` and `settings` belong to a field that is made for the column, as
+    create field takes them; without `options` and `settings` a field of options gets the ones that
     its rows name. A field that is there stays as it is.
     """
 

@@ -159,15 +159,15 @@ class Signs:
 
     def note(self, text: str) -> Way | None:
         """Take a text into account; gives by what its meaning differs, None by nothing."""
-        if found := _SLASHED.fullmatch(text):
-            first, second = int(found[1]), int(found[3])
+        if match := _SLASHED.fullmatch(text):
+            first, second = int(match[1]), int(match[3])
             if first <= 12 and second <= 12:
                 self.orders["either"] += 1
             elif first <= 12 or second <= 12:
                 self.orders["mdy" if first <= 12 else "dmy"] += 1
             return "date_order"
-        if found := _MARKED.fullmatch(_GROUPS.sub("", text)):
-            number = found[1]
+        if match := _MARKED.fullmatch(_GROUPS.sub("", text)):
+            number = match[1]
             if _ONE_GROUP.fullmatch(number):
                 self.separators["either"] += 1
             else:
@@ -357,13 +357,13 @@ def inferred_columns(
     title = _title_place(headers, column_profiles)
     if title is not None and slug(headers[title], "column") in {*row_keys} - {TITLE_KEY}:
         title = None
-    taken = {TITLE_KEY}
+    keys = {TITLE_KEY}
     labels: set[str] = set()
     columns = []
     for place, (header, profile) in enumerate(zip(headers, column_profiles, strict=True)):
         kind = FieldKind.TEXT if place == title else profile.kind
-        key = TITLE_KEY if place == title else first_free(slug(header, "column"), taken)
-        taken.add(key)
+        key = TITLE_KEY if place == title else first_free(slug(header, "column"), keys)
+        keys.add(key)
         choices = sorted(profile.choices) if kind is FieldKind.SELECT else ()
         label = _label(header, labels)
         labels.add(label)

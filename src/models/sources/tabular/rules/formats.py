@@ -49,9 +49,9 @@ _MAY_BE_DAY = re.compile(rf"[0-9]{{1,4}}[-/. a-z]|{_NAMES}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What is said of the notation of a table; None leaves it to the cells.
+    """The notation of a table as it was declared; None leaves it to the cells.
 
-    `words` are the texts that mean yes, and those that mean no, beside true and false.
+    `words` are the texts that mean yes, and the texts that mean no, beside true and false.
     """
 
     date_order: DateOrder | None = None
@@ -73,10 +73,10 @@ class Conventions:
     no: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Self:
+    def of(cls, notation: Mapping[str, Any]) -> Self:
         """The conventions that `to_json` wrote."""
-        yes, no = frozenset(stored["yes"]), frozenset(stored["no"])
-        return cls(stored["dateOrder"], stored["decimalSeparator"], yes, no)
+        yes, no = frozenset(notation["yes"]), frozenset(notation["no"])
+        return cls(notation["dateOrder"], notation["decimalSeparator"], yes, no)
 
     def to_json(self) -> dict[str, Any]:
         """The conventions as a run remembers them."""
@@ -99,17 +99,17 @@ class Conventions:
         """
         if _PLAIN.fullmatch(text):
             return text
-        found = _NUMBERS[self.decimal_separator].fullmatch(text)
-        if found is None:
+        match = _NUMBERS[self.decimal_separator].fullmatch(text)
+        if match is None:
             return text
-        before, after = found["before"], found["after"]
+        before, after = match["before"], match["after"]
         signs = "".join(_SIGNS.findall(before)) + "|" + "".join(_SIGNS.findall(after))
         negative = _NEGATIVE.fullmatch(signs) is not None
         if not negative and signs not in {"|", "+|"}:
             return text
-        whole = _NOT_DIGITS.sub("", found["whole"])
-        fraction = f".{found['fraction']}" if found["fraction"] else ""
-        digits = f"{'-' if negative else ''}{whole}{fraction}{found['exponent'] or ''}"
+        whole = _NOT_DIGITS.sub("", match["whole"])
+        fraction = f".{match['fraction']}" if match["fraction"] else ""
+        digits = f"{'-' if negative else ''}{whole}{fraction}{match['exponent'] or ''}"
         return f"{_SIGNS.sub('', before).strip()}{digits}{_SIGNS.sub('', after).strip()}"
 
     def day(self, text: str) -> str:

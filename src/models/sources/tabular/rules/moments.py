@@ -199,22 +199,22 @@ def read_written(text: str, order: Order) -> Written | None:
 
     Raises InvalidValueError for a day that no calendar has.
     """
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         return None
-    at = _time(found)
-    parts = _day(found, order)
-    if parts is None or (found["hour"] and at is None):
+    at = _time(match)
+    parts = _day(match, order)
+    if parts is None or (match["hour"] and at is None):
         return None
     try:
         day = date(*parts)
     except ValueError as error:
         raise InvalidValueError("is not a valid date") from error
-    if at is None and found["zone"]:
+    if at is None and match["zone"]:
         # A day is the same in each zone; what else stands behind it makes it another text.
-        known = offset_of(found["zone"], datetime.combine(day, time()))
+        known = offset_of(match["zone"], datetime.combine(day, time()))
         return None if known is None else Written(day)
-    return Written(day, at, found["zone"])
+    return Written(day, at, match["zone"])
 
 
 def _day(found: re.Match[str], order: Order) -> tuple[int, int, int] | None:

@@ -58,21 +58,21 @@ class Proposal:
 
     def shown(self) -> JsonObject:
         """The options that read the table in the same way; what is undecided is not among them."""
-        found: JsonObject = {}
+        options: JsonObject = {}
         if self.conventions.date_order is not None:
-            found["dateOrder"] = self.conventions.date_order
+            options["dateOrder"] = self.conventions.date_order
         if "decimalSeparator" not in self.undecided:
-            found["decimalSeparator"] = self.conventions.decimal_separator
+            options["decimalSeparator"] = self.conventions.decimal_separator
         if self.conventions.yes or self.conventions.no:
-            found["booleanWords"] = {
+            options["booleanWords"] = {
                 "true": sorted(self.conventions.yes),
                 "false": sorted(self.conventions.no),
             }
-        found["undecided"] = [
+        options["undecided"] = [
             {"option": option, "reason": reason, "columns": [*columns]}
             for option, (reason, columns) in self.undecided.items()
         ]
-        return found
+        return options
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ def settle(
 ) -> Proposal:
     """Decide what was left open, and give each column the conventions that count for it.
 
-    `kinds` are those of the fields that columns fill, None where the column itself suggests one.
+    `kinds` are the kinds of fields that columns fill, None where the column itself suggests one.
     `before` is how the same source was read last, which counts where its cells decide nothing.
     """
     undecided = {}
@@ -183,13 +183,13 @@ def _words(
         if kind not in {None, FieldKind.CHECKBOX} or not column.choices:
             continue
         choices = {text.casefold() for text in column.choices}
-        found = [pair for pair in pairs if _uses(pair, choices, declared.words is not None)]
-        covered = [pair for pair in found if choices <= pair[0] | pair[1] | _PLAIN_WORDS]
+        used_pairs = [pair for pair in pairs if _uses(pair, choices, declared.words is not None)]
+        covered = [pair for pair in used_pairs if choices <= pair[0] | pair[1] | _PLAIN_WORDS]
         if kind is None:
-            found = covered if _all_told(column) else []
-            column.says_yes_or_no = bool(found) and not choices <= _PLAIN_WORDS
-        if len(found) == 1 or covered:
-            chosen = (covered or found)[0]
+            used_pairs = covered if _all_told(column) else []
+            column.says_yes_or_no = bool(used_pairs) and not choices <= _PLAIN_WORDS
+        if len(used_pairs) == 1 or covered:
+            chosen = (covered or used_pairs)[0]
             yes, no = yes | (chosen[0] & choices), no | (chosen[1] & choices)
     return yes, no
 
@@ -216,13 +216,13 @@ def header_row(rows: Iterable[Sequence[Cell]]) -> int:
     filled = [[value for value in row if value is not None] for row in looked_at]
     width = max(map(len, filled), default=0)
     first = next((place for place, row in enumerate(filled) if row), 0)
-    found = next((place for place, row in enumerate(filled) if len(row) == width), first)
-    below = [row for row in filled[found + 1 :] if len(row) > 1]
-    if found == first or not below or not _names(filled[found]):
+    header = next((place for place, row in enumerate(filled) if len(row) == width), first)
+    below = [row for row in filled[header + 1 :] if len(row) > 1]
+    if header == first or not below or not _names(filled[header]):
         return first + 1
-    above = looked_at[first:found]
+    above = looked_at[first:header]
     is_title = all(_fills_few(row, width) for row in above) or _is_typed(below)
-    return found + 1 if is_title else first + 1
+    return header + 1 if is_title else first + 1
 
 
 def _fills_few(row: Sequence[Cell], width: int) -> bool:

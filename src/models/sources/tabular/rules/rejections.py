@@ -74,9 +74,9 @@ class Rejections:
     ) -> None:
         self._names, self._columns, self._conventions = names, columns, conventions
 
-    def of(self, number: int, row: Sequence[Cell], made: ConvertedRow) -> Iterator[Rejection]:
-        """What is left out of a row: first its cells, then the row itself."""
-        for place in made.lost:
+    def of(self, number: int, row: Sequence[Cell], converted: ConvertedRow) -> Iterator[Rejection]:
+        """Tell what is left out of a row: first its cells, then the row itself."""
+        for place in converted.lost_columns:
             column = self._columns[place]
             assert column.place is not None, "a cell that is lost has a column"
             value = row[column.place]
@@ -87,12 +87,12 @@ class Rejections:
                 written(value),
                 reason(column.spec, self._conventions, value),
             )
-        for place in made.missing:
+        for place in converted.missing:
             spec = self._columns[place].spec
             why = "is required" if spec.required else "is a key field, and its value does not fit"
             yield Rejection(number, None, spec.key, None, f"Row skipped: {spec.label} {why}.")
-        if made.skipped and not made.missing:
-            why = "none of its values fit." if made.lost else "it has no values."
+        if converted.skipped and not converted.missing:
+            why = "none of its values fit." if converted.lost_columns else "it has no values."
             yield Rejection(number, None, None, None, f"Row skipped: {why}")
 
 
@@ -106,7 +106,7 @@ def written(value: Cell) -> str:
 
 
 def reason(spec: FieldSpec, conventions: Conventions, value: Cell) -> str:
-    """Why a cell has no form in a field, in a sentence."""
+    """The reason why a cell has no form in a field, in a sentence."""
     if isinstance(value, str) and not storable_texts([value], _ANY_LENGTH):
         return "Has a character that cannot be stored."
     if spec.kind in TEXT_KINDS:
@@ -145,15 +145,15 @@ _ORDERS = {"dmy": "day, month, year", "mdy": "month, day, year"}
 
 def _number_reason(spec: FieldSpec, conventions: Conventions, value: Cell) -> str:
     unbounded = replace(spec, settings={"precision": spec.settings.get("precision")})
-    found = converter(unbounded, conventions)(value)
-    if found is not LOST:
+    number = converter(unbounded, conventions)(value)
+    if number is not LOST:
         lowest, highest = spec.settings.get("min"), spec.settings.get("max")
-        if lowest is not None and found < lowest:
+        if lowest is not None and number < lowest:
             return f"Less than the minimum of {lowest:g}."
-        if highest is not None and found > highest:
+        if highest is not None and number > highest:
             return f"Greater than the maximum of {highest:g}."
     other = replace(conventions, decimal_separator="," if _points(conventions) else ".")
-    if isinstance(value, str) and found is LOST and _fits(unbounded, other, value):
+    if isinstance(value, str) and number is LOST and _fits(unbounded, other, value):
         return f"Uses a decimal {'comma' if _points(conventions) else 'point'}."
     return _NOT[spec.kind]
 

@@ -27,14 +27,14 @@ class MappedColumn:
 class ConvertedRow:
     """The content a row has for a record.
 
-    `lost` are the columns, by their place in the mapping, whose cell has no form in its field;
-    `missing` those whose value the row needs: it is required, or is a key that is lost. A row that
-    is `skipped` makes no record.
+    `lost_columns` are the columns, by their place in the mapping, whose cell has no form in its
+    field; `missing` are columns whose value the row needs: it is required, or is a key that is
+    lost. A row that is `skipped` makes no record.
     """
 
     title: str
     data: dict[str, Any] = field(default_factory=dict)
-    lost: Sequence[int] = ()
+    lost_columns: Sequence[int] = ()
     missing: Sequence[int] = ()
     skipped: bool = False
 
@@ -105,14 +105,14 @@ class RowConversion:
     def _with_gaps(self, values: Sequence[Any]) -> ConvertedRow:
         """A row some of whose values are missing, or lost."""
         data: dict[str, Any] = {}
-        lost, missing = [], [*self._lacking]
+        lost_columns, missing = [], [*self._lacking]
         for (at, key, required), value in zip(self._fields, values, strict=True):
             if value is not None and value is not LOST:
                 data[key] = value
                 continue
             if value is LOST:
-                lost.append(at)
+                lost_columns.append(at)
             if required or (value is LOST and key in self._row_keys):
                 missing.append(at)
         skipped = bool(missing) or not data
-        return ConvertedRow(data.pop(TITLE_KEY, ""), data, lost, missing, skipped)
+        return ConvertedRow(data.pop(TITLE_KEY, ""), data, lost_columns, missing, skipped)
