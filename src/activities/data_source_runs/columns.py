@@ -59,18 +59,18 @@ def config_digest(run: SourceRunRow) -> str:
 
 def looked_for(
     run: SourceRunRow,
-    known: KnownColumns,
+    history: KnownColumns,
     fields: Mapping[str, FieldSpec],
     before: Conventions | None,
 ) -> Mapped:
     """The fields that columns fill, as a table is asked how their cells are read.
 
-    `fields` are those that are there. A column that was read before fills the same field again.
+    `fields` are the fields of the schema. A column that was read before fills the same field again.
     """
     targets = {key: spec.kind for key, spec in fields.items()}
-    for one in known.columns:
-        if one.field_key in fields:
-            targets[slug(one.source_path, "column")] = fields[one.field_key].kind
+    for column in history.columns:
+        if column.field_key in fields:
+            targets[slug(column.source_path, "column")] = fields[column.field_key].kind
     mapped = run.plan["fields"]
     return {
         "sources": kinds_of(mapped, fields),
@@ -86,10 +86,10 @@ def kinds_of(
 ) -> Mapping[str, FieldKind]:
     """The kinds of the fields that columns are mapped to; a field that is there has its own."""
     return {
-        one["sourcePath"]: fields[one["fieldKey"]].kind
-        if one["fieldKey"] in fields
-        else FieldKind(one["kind"])
-        for one in mapped
+        entry["sourcePath"]: fields[entry["fieldKey"]].kind
+        if entry["fieldKey"] in fields
+        else FieldKind(entry["kind"])
+        for entry in mapped
     }
 
 
@@ -101,7 +101,7 @@ def mapping_of(mapped: Sequence[JsonObject], described: JsonObject) -> list[Fiel
 
 
 def described_columns(
-    run: SourceRunRow, described: JsonObject, options: ReadOptions, known: KnownColumns
+    run: SourceRunRow, described: JsonObject, options: ReadOptions, history: KnownColumns
 ) -> ReadColumns:
     """The way to read the columns of a table, as it describes them. Raises SourceProblem."""
     of_objects = options.format in {TableFormat.JSON, TableFormat.NDJSON}
@@ -111,7 +111,7 @@ def described_columns(
     return read_columns(
         run,
         described,
-        known,
+        history,
         sparse=of_objects and run.plan["kind"] != DataSourceKind.SQL and is_read_again(run),
         has_rows=has_rows if by_rows else bool(described["headers"]),
     )
@@ -120,7 +120,7 @@ def described_columns(
 def read_columns(
     run: SourceRunRow,
     described: JsonObject,
-    known: KnownColumns,
+    history: KnownColumns,
     *,
     sparse: bool,
     has_rows: bool,
@@ -134,58 +134,67 @@ def read_columns(
         mapping = [FieldMapping.model_validate(entry) for entry in run.plan["fields"]]
         places = places_of(mapping, headers, sparse=sparse)
     else:
-        stays = not has_rows or (sparse and known.config in {"", config_digest(run)})
-        mapping = _suggested(described["columns"] if has_rows else [], known, headers, stays=stays)
-        places = {one.field_key: one.source_path for one in mapping}
+        stays = not has_rows or (sparse and history.config in {"", config_digest(run)})
+        mapping = _suggested(
+            described["columns"] if has_rows else [], history, headers, stays=stays
+        )
+        places = {entry.field_key: entry.source_path for entry in mapping}
         if sparse or not headers:
-            mapping += [_kept(one) for one in known.columns if one.field_key not in places]
+            mapping += [
+                _kept(column) for column in history.columns if column.field_key not in places
+            ]
         left_out = run.plan.get("leftOut", ())
-        mapping = [one for one in mapping if one.field_key not in left_out]
-    if has_rows and mapping and not any(one.field_key in places for one in mapping):
+        mapping = [entry for entry in mapping if entry.field_key not in left_out]
+    if has_rows and mapping and not any(entry.field_key in places for entry in mapping):
         raise _missing(mapping[0].source_path, headers)
-    filled = {one.field_key for one in mapping}
+    filled = {entry.field_key for entry in mapping}
     columns = ReadColumns(
         mapping=mapping,
         places=places,
-        unfilled=[one for one in known.columns if one.field_key not in filled],
+        unfilled=[column for column in history.columns if column.field_key not in filled],
         has_rows=has_rows,
         suggests=not run.plan["fields"],
     )
-    return replace(
-        columns,
-        head={
-            "sheetName": described["sheetName"],
-            "sheets": described["sheets"][:MAX_SHEETS],
-            "mapping": [entry.to_json() for entry in mapping],
-            "conventions": described["conventions"],
-            "columns": _notes(columns, described, known),
-            "unfilled": [one.field_key for one in columns.unfilled],
-            "remembered": _remembered(run, columns, described, known) if has_rows else None,
-        },
-    )
+    return replace(columns, head=_head(run, columns, described, history))
 
 
-def _notes(columns: ReadColumns, described: JsonObject, known: KnownColumns) -> JsonObject:
+def _head(
+    run: SourceRunRow, columns: ReadColumns, described: JsonObject, history: KnownColumns
+) -> JsonObject:
+    """The part of the progress that tells of the table."""
+    remembered = _remembered(run, columns, described, history) if columns.has_rows else None
+    return {
+        "sheetName": described["sheetName"],
+        "sheets": described["sheets"][:MAX_SHEETS],
+        "mapping": [entry.to_json() for entry in columns.mapping],
+        "conventions": described["conventions"],
+        "columns": _notes(columns, described, history),
+        "unfilled": [column.field_key for column in columns.unfilled],
+        "remembered": remembered,
+    }
+
+
+def _notes(columns: ReadColumns, described: JsonObject, history: KnownColumns) -> JsonObject:
     """The remarks on the columns, as `RunColumns` has them."""
     headers = described["headers"]
-    absent = [one for one in columns.mapping if one.field_key not in columns.places]
+    absent = [entry for entry in columns.mapping if entry.field_key not in columns.places]
     named = columns.unfilled if columns.suggests and headers else ()
     return {
-        "added": _added(headers, known, columns.places) if columns.has_rows else [],
+        "added": _added(headers, history, columns.places) if columns.has_rows else [],
         "missing": [
-            *(_noted(one, valuesKept=False) for one in absent if columns.has_rows),
-            *(_noted(one, valuesKept=True) for one in named),
+            *(_noted(entry, valuesKept=False) for entry in absent if columns.has_rows),
+            *(_noted(column, valuesKept=True) for column in named),
         ],
-        "changed": _changed(described, known) if columns.suggests else [],
+        "changed": _changed(described, history) if columns.suggests else [],
     }
 
 
 def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns) -> Fill:
     """The request for rows as values of the fields of a mapping."""
-    filled = [one for one in specs if one.key in columns.places or one.required]
-    unfilled = [one.field_key for one in columns.unfilled]
+    filled = [spec for spec in specs if spec.key in columns.places or spec.required]
+    unfilled = [column.field_key for column in columns.unfilled]
     return Fill(
-        sources=[columns.places.get(one.key) for one in filled],
+        sources=[columns.places.get(spec.key) for spec in filled],
         fields=filled,
         lines=StagedLines(run.id, run.plan["keyFields"], unfilled),
         conventions=Conventions.of(columns.head["conventions"]),
@@ -194,36 +203,40 @@ def filling(run: SourceRunRow, specs: Sequence[FieldSpec], columns: ReadColumns)
 
 
 def _suggested(
-    described: Sequence[JsonObject], known: KnownColumns, headers: Sequence[str], *, stays: bool
+    described: Sequence[JsonObject], history: KnownColumns, headers: Sequence[str], *, stays: bool
 ) -> list[FieldMapping]:
     """The mapping of the columns that are there: known ones first, others to fields left to them.
 
     A new column takes the field of a known one that is gone, unless that `stays` with its field.
     """
-    known_by_path = {one.source_path: one for one in known.columns}
-    taken = {one.field_key for one in known.columns if stays or one.source_path in headers}
-    kinds = {column["source_path"]: column["kind"] for column in described}
+    known_paths = {column.source_path for column in history.columns}
+    used_keys = {
+        column.field_key for column in history.columns if stays or column.source_path in headers
+    }
+    kinds = {suggestion["source_path"]: suggestion["kind"] for suggestion in described}
     mapping = [
-        _kept(one, kinds.get(one.source_path))
-        for one in known.columns
-        if one.source_path in headers
+        _kept(column, kinds.get(column.source_path))
+        for column in history.columns
+        if column.source_path in headers
     ]
-    for column in described:
-        if column["source_path"] in known_by_path:
+    for suggestion in described:
+        if suggestion["source_path"] in known_paths:
             continue
-        key = column["suggested_key"]
-        if key in taken:
-            key = first_free(slug(column["source_path"], "column"), {*taken, TITLE_KEY})
-        taken.add(key)
-        new = KnownColumn(column["source_path"], key, column["label"], column["kind"])
+        key = suggestion["suggested_key"]
+        if key in used_keys:
+            key = first_free(slug(suggestion["source_path"], "column"), {*used_keys, TITLE_KEY})
+        used_keys.add(key)
+        new = KnownColumn(suggestion["source_path"], key, suggestion["label"], suggestion["kind"])
         mapping.append(_kept(new))
     return mapping
 
 
-def _kept(one: KnownColumn, kind: str | None = None) -> FieldMapping:
+def _kept(column: KnownColumn, kind: str | None = None) -> FieldMapping:
     """A column with the field that it fills."""
-    entry = {"sourcePath": one.source_path, "fieldKey": one.field_key, "label": one.label}
-    return FieldMapping.model_validate({**entry, "kind": kind or one.kind or FieldKind.TEXT.value})
+    entry = {"sourcePath": column.source_path, "fieldKey": column.field_key, "label": column.label}
+    return FieldMapping.model_validate(
+        {**entry, "kind": kind or column.kind or FieldKind.TEXT.value}
+    )
 
 
 def places_of(
@@ -236,43 +249,43 @@ def places_of(
     places: dict[str, str] = {}
     for entry in mapping if headers else ():
         source = entry.source_path
-        found = column_named(headers, source) if source in headers or not sparse else None
-        if found is not None:
-            places[entry.field_key] = found
+        header = column_named(headers, source) if source in headers or not sparse else None
+        if header is not None:
+            places[entry.field_key] = header
         elif not sparse or any(name.startswith(f"{source}.") for name in headers):
             raise _missing(source, headers)
     return places
 
 
 def _missing(source: str, headers: Sequence[str]) -> SourceProblem:
-    known = ", ".join(headers[:20])
+    names = ", ".join(headers[:20])
     return SourceProblem(
-        ErrorKind.MAPPING, f"There is no column {source[:100]}; there are: {known}.", final=True
+        ErrorKind.MAPPING, f"There is no column {source[:100]}; there are: {names}.", final=True
     )
 
 
 def _added(
-    headers: Sequence[str], known: KnownColumns, places: Mapping[str, str]
+    headers: Sequence[str], history: KnownColumns, places: Mapping[str, str]
 ) -> list[JsonObject]:
     """The columns that the source never had before; none when it is read for the first time."""
     keys = {header: key for key, header in places.items()}
-    new = [name for name in headers if name not in known.headers] if known.headers else []
+    new = [name for name in headers if name not in history.headers] if history.headers else []
     return [{"sourcePath": name, "fieldKey": keys.get(name)} for name in new]
 
 
-def _noted(one: FieldMapping | KnownColumn, **facts: object) -> JsonObject:
-    return {"sourcePath": one.source_path, "fieldKey": one.field_key, **facts}
+def _noted(column: FieldMapping | KnownColumn, **facts: object) -> JsonObject:
+    return {"sourcePath": column.source_path, "fieldKey": column.field_key, **facts}
 
 
-def _changed(described: JsonObject, known: KnownColumns) -> list[JsonObject]:
+def _changed(described: JsonObject, history: KnownColumns) -> list[JsonObject]:
     """The columns whose cells suggest another kind than they did."""
     kinds = _kinds(described)
     return [
-        _noted(one, before=one.kind, kind=kinds[one.source_path])
-        for one in known.columns
-        if one.kind is not None
-        and one.source_path in kinds
-        and _family(one.kind) != _family(kinds[one.source_path])
+        _noted(column, before=column.kind, kind=kinds[column.source_path])
+        for column in history.columns
+        if column.kind is not None
+        and column.source_path in kinds
+        and _family(column.kind) != _family(kinds[column.source_path])
     ]
 
 
@@ -284,24 +297,28 @@ def _kinds(described: JsonObject) -> dict[str, str]:
     """The kinds that columns suggest, without empty ones."""
     rows = described["rowsRead"]
     columns = described["columns"]
-    return {one["source_path"]: one["kind"] for one in columns if one["null_count"] < rows}
+    return {
+        column["source_path"]: column["kind"] for column in columns if column["null_count"] < rows
+    }
 
 
 def _remembered(
-    run: SourceRunRow, columns: ReadColumns, described: JsonObject, known: KnownColumns
+    run: SourceRunRow, columns: ReadColumns, described: JsonObject, history: KnownColumns
 ) -> JsonObject:
     """The columns for the next run, as `SourceColumns` has them, but for ids of fields."""
-    before = {one.source_path: one.kind for one in known.columns}
+    before = {column.source_path: column.kind for column in history.columns}
     kinds = {**before, **_kinds(described)} if columns.suggests else {}
     read = []
     for entry in columns.mapping:
         path = columns.places.get(entry.field_key, entry.source_path)
-        found = entry.field_key in columns.places
-        read.append(KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=found))
-    read += [replace(one, found=False) for one in columns.unfilled]
-    headers = [*known.headers, *described["headers"]]
+        is_there = entry.field_key in columns.places
+        read.append(
+            KnownColumn(path, entry.field_key, entry.label, kinds.get(path), found=is_there)
+        )
+    read += [replace(column, found=False) for column in columns.unfilled]
+    headers = [*history.headers, *described["headers"]]
     return {
-        "columns": [asdict(one) for one in read],
+        "columns": [asdict(column) for column in read],
         "headers": [*dict.fromkeys(headers)][:MAX_HEADERS],
         "config": config_digest(run),
         "json_path": described["jsonPath"],

@@ -89,20 +89,20 @@ def are_blank(files: Sequence[Path]) -> bool:
 
 
 async def options_as_before(
-    database: Database, run: SourceRunRow, wanted: Wanted, files: Sequence[Path]
+    database: Database, run: SourceRunRow, source: Wanted, files: Sequence[Path]
 ) -> tuple[ReadOptions, KnownColumns]:
     """The options that read a source as it was read before, and what is known of its columns.
 
     A blank file of such a source has no rows, whatever its format.
     """
     async with database.transaction() as work:
-        known = await known_columns(work, run)
-    options = read_options_of(wanted, fetched_by(run))
-    if options.query is None and known.columns and await asyncio.to_thread(are_blank, files):
+        history = await known_columns(work, run)
+    options = read_options_of(source, fetched_by(run))
+    if options.query is None and history.columns and await asyncio.to_thread(are_blank, files):
         options = replace(options, format=TableFormat.NDJSON)
-    if known.config == config_digest(run):
-        options = replace(options, usual_path=known.json_path)
-    return options, known
+    if history.config == config_digest(run):
+        options = replace(options, usual_path=history.json_path)
+    return options, history
 
 
 async def input_files(

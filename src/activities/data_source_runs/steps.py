@@ -30,7 +30,8 @@ from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted, noted_fetch
 from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
-from activities.sources.reading_process import PROFILED, Fill
+from activities.sources.reading_process import Fill
+from activities.sources.table_descriptions import PROFILED
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.appending import appends

@@ -14,8 +14,9 @@ from activities.jobs.transactions import Chunks, ask_outside
 from activities.sources.fetchers import Access, Fetchers, Wanted
 from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
-from activities.sources.reading_process import PROFILED, Check
+from activities.sources.reading_process import Check
 from activities.sources.stored import copied, object_key
+from activities.sources.table_descriptions import PROFILED
 from models.core.base import Id, JsonObject
 from models.data.fields.queries import load_schema
 from models.data.fields.rules.fields import FieldSpecs
@@ -39,12 +40,12 @@ READ_OF_ONE = 2
 _PATIENCE_SECONDS = 240.0
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """The rows to show, and the fields that all that are read are checked against."""
 
     limit: int
     fields: Sequence[JsonObject]
-    known: FieldSpecs | None
+    schema_fields: FieldSpecs | None
 
 
 class SourcePreviews(Chunks):
@@ -72,43 +73,43 @@ class SourcePreviews(Chunks):
     async def _read(self, work: Transaction, job: JobRow) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
         source = Wanted(job.workspace_id, job.actor_user_id, kind, config)
-        asked = await _asked(work, job)
+        request = await _asked(work, job)
         if "content" in config:
-            described = self._read_sent(source, asked)
+            described = self._read_sent(source, request)
         elif source.stored:
             key = await object_key(work, job.workspace_id, config)
-            described = self._read_stored(source, key, asked)
+            described = self._read_stored(source, key, request)
         else:
             access = await self._fetchers.access(work, source)
-            described = self._read_sample(source, access, asked)
+            described = self._read_sample(source, access, request)
         answer = await ask_outside(work, job, described)
         if not answer["rows"]:
             answer["warning"] = "The source has no rows."
         return answer
 
-    async def _read_stored(self, wanted: Wanted, key: str, asked: _Asked) -> JsonObject:
+    async def _read_stored(self, wanted: Wanted, key: str, request: _Request) -> JsonObject:
         async with scratch() as directory:
             path = await copied(self._store, key, directory / "file")
-            return await self._described(path, wanted, Fetched(), asked)
+            return await self._described(path, wanted, Fetched(), request)
 
-    async def _read_sent(self, wanted: Wanted, asked: _Asked) -> JsonObject:
+    async def _read_sent(self, wanted: Wanted, request: _Request) -> JsonObject:
         async with scratch() as directory:
             path = directory / "content"
             path.write_bytes(base64.b64decode(wanted.config["content"]))
-            return await self._described(path, wanted, Fetched(), asked)
+            return await self._described(path, wanted, Fetched(), request)
 
-    async def _read_sample(self, wanted: Wanted, access: Access, asked: _Asked) -> JsonObject:
+    async def _read_sample(self, wanted: Wanted, access: Access, request: _Request) -> JsonObject:
         async with scratch() as directory:
             path = directory / "sample"
             fetched = await self._fetchers.sample(wanted, access, path, SAMPLED)
-            described = await self._described(path, wanted, fetched, asked)
+            described = await self._described(path, wanted, fetched, request)
             # A further page, or a database that was asked for its first rows alone.
             is_first = access.address is not None and fetched.rows >= SAMPLED
             is_part = fetched.next is not None or is_first
             return {**described, "sampled": described["sampled"] or is_part}
 
     async def _described(
-        self, path: Path, wanted: Wanted, fetched: Fetched, asked: _Asked
+        self, path: Path, wanted: Wanted, fetched: Fetched, request: _Request
     ) -> JsonObject:
         options = read_options_of(wanted, fetched)
         async with (
@@ -117,15 +118,15 @@ class SourcePreviews(Chunks):
             reading([path], options, READ_SECONDS) as table,
         ):
             described = await table.describe(
-                asked.limit,
+                request.limit,
                 PROFILED,
-                sources=kinds_of(asked.fields, asked.known or {}),
-                targets={key: spec.kind for key, spec in (asked.known or {}).items()},
+                sources=kinds_of(request.fields, request.schema_fields or {}),
+                targets={key: spec.kind for key, spec in (request.schema_fields or {}).items()},
             )
-            mapping = mapping_of(asked.fields, described)
-            fields = fields_of(mapping, asked.known, suggested=not asked.fields)
+            mapping = mapping_of(request.fields, described)
+            fields = fields_of(mapping, request.schema_fields, suggested=not request.fields)
             places = places_of(mapping, described["headers"])
-            checked = await table.check(
+            check = await table.check(
                 Check(
                     [places.get(entry.field_key) for entry in mapping],
                     fields,
@@ -135,12 +136,12 @@ class SourcePreviews(Chunks):
             )
         for column in described["columns"]:
             column["options"] = column.pop("choices") or None
-        return {**described, **checked, "rowCount": described["rowsRead"]}
+        return {**described, **check, "rowCount": described["rowsRead"]}
 
 
-async def _asked(work: UnitOfWork, job: JobRow) -> _Asked:
-    """What a preview asks of its source. Raises NotFoundError for a target that is gone."""
-    target, known = job.input.get("targetDatabaseId"), None
+async def _asked(work: UnitOfWork, job: JobRow) -> _Request:
+    """The request of a preview to its source. Raises NotFoundError for a target that is gone."""
+    target, schema_fields = job.input.get("targetDatabaseId"), None
     if target is not None:
-        known = (await load_schema(work, job.workspace_id, Id(target))).fields
-    return _Asked(job.input["limit"], job.input.get("fields", ()), known)
+        schema_fields = (await load_schema(work, job.workspace_id, Id(target))).fields
+    return _Request(job.input["limit"], job.input.get("fields", ()), schema_fields)

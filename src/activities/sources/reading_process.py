@@ -7,9 +7,9 @@ database, and ends when its parent does.
 import os
 import resource
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,18 +17,14 @@ from pydantic_core import to_json
 
 from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
-from activities.sources.readers.table import Row, Table, column_named, refuse
+from activities.sources.readers.table import Row, Table, refuse
+from activities.sources.table_descriptions import Describe, described, formula_warning
 from models.core.base import JsonObject
-from models.core.keys import slug
 from models.data.fields.rules.fields import FieldSpec
-from models.data.fields.rules.kinds import FieldKind
-from models.sources.tabular.rules.cells import shown_cell, storable
-from models.sources.tabular.rules.columns import ColumnProfile, inferred_columns, profiles
 from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.lines import Lines
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
-from models.sources.tabular.rules.proposals import settle
 from models.sources.tabular.rules.rejections import Rejection, Rejections
 from models.sources.tabular.rules.row_conversion import (
     ConvertedRow,
@@ -65,30 +61,10 @@ _MEMORY_PER_BYTE = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Describe:
-    """Asks for the columns of a table, its first rows, and the conventions of its cells.
-
-    `profiled` rows decide the kinds of columns and what is left open of the conventions; None means
-    all of them. `sources` are the kinds of the fields that columns are mapped to, by the column;
-    without any, `targets` are those of the fields that are there, by their key. With
-    `only_mapped` the other columns are not looked at. `before` is how the source was read last,
-    `row_keys` are the fields by which a row is told from the others.
-    """
-
-    sample: int
-    profiled: int | None
-    sources: Mapping[str, FieldKind] = field(default_factory=dict)
-    targets: Mapping[str, FieldKind] = field(default_factory=dict)
-    only_mapped: bool = False
-    before: Conventions | None = None
-    row_keys: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Check:
     """Asks which cells of the first rows have no form in the fields that columns fill.
 
-    `sources` are those of `Fill`.
+    `sources` means the same as in `Fill`.
     """
 
     sources: Sequence[str | None]
@@ -170,7 +146,7 @@ def _answers(
 ) -> Iterator[bytes]:
     match request:
         case Describe():
-            yield DESCRIPTION + to_json(_described(table, options, request), inf_nan_mode="null")
+            yield DESCRIPTION + to_json(described(table, options, request), inf_nan_mode="null")
         case Check():
             yield DESCRIPTION + to_json(_checked(table, request))
         case Fill():
@@ -186,113 +162,13 @@ def _limit_memory(unpacked: int) -> None:
         os.nice(_NICENESS)
 
 
-def _described(table: Table, options: ReadOptions, request: Describe) -> JsonObject:
-    rows = ([storable(value) for value in row] for row in table.rows())
-    head = [*islice(rows, request.sample)]
-    kinds = _kinds_of_fields(table, request)
-    if request.only_mapped:
-        places = [place for place, kind in enumerate(kinds) if kind in _BY_CONVENTION]
-    else:
-        places = [*range(len(table.headers))]
-    headers = [table.headers[place] for place in places]
-    most = _rows_to_profile(table, request.profiled) if places else 0
-    counted = _Counted(islice(chain(head, rows), most))
-    found = profiles(
-        headers,
-        ([row[place] for place in places] for row in counted),
-        options.declared,
-        suggests_kinds=not request.only_mapped,
-    )
-    proposal = settle(
-        headers, found, options.declared, [kinds[place] for place in places], request.before
-    )
-    return {
-        "headers": table.headers,
-        "sheetName": table.sheet_name,
-        "sheets": table.sheets,
-        "jsonPath": table.json_path,
-        "columns": [
-            asdict(column) for column in inferred_columns(headers, found, request.row_keys)
-        ],
-        "rows": [
-            {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
-            for row in head
-        ],
-        "rowsRead": counted.count,
-        "sampled": next(rows, None) is not None,
-        "conventions": proposal.conventions.to_json(),
-        "proposed": {
-            "headerRow": table.header_row,
-            "delimiter": table.delimiter,
-            "encoding": table.encoding,
-            **proposal.shown(),
-        },
-        "warning": table.note or (None if _has_values(found) else _NO_VALUES),
-        **_warned(table, range(len(table.headers))),
-    }
-
-
-_NO_VALUES = "The rows have no values."
-
-
-def _has_values(columns: Sequence[ColumnProfile]) -> bool:
-    """False when rows were looked at, and none of them has a value."""
-    return not any(column.empty for column in columns) or any(column.filled for column in columns)
-
-
-_BY_CONVENTION = frozenset(
-    {
-        FieldKind.CHECKBOX,
-        FieldKind.CURRENCY,
-        FieldKind.DATE,
-        FieldKind.DATETIME,
-        FieldKind.NUMBER,
-        FieldKind.PERCENT,
-        FieldKind.RATING,
-    }
-)
-"""The kinds of fields whose cells may be left open by the conventions that are declared."""
-PROFILED = 10_000
-"""Rows that a preview looks at, and that decide how the cells of mapped columns are read."""
-_PROFILED_CELLS = 300_000
-_FEWEST_PROFILED = 1_000
-
-
-def _rows_to_profile(table: Table, asked: int | None) -> int | None:
-    """The rows to look at: fewer of a wide table, unless all of them are asked for."""
-    if asked is None:
-        return None
-    return min(asked, max(_FEWEST_PROFILED, _PROFILED_CELLS // max(len(table.headers), 1)))
-
-
-class _Counted:
-    """Rows, and how many of them were read."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows = rows
-        self.count = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self._rows:
-            self.count += 1
-            yield row
-
-
-def _kinds_of_fields(table: Table, request: Describe) -> Sequence[FieldKind | None]:
-    """The kind of the field that each column fills; None where the column suggests it."""
-    if not request.sources:
-        return [request.targets.get(slug(name, "column")) for name in table.headers]
-    mapped = {column_named(table.headers, name): kind for name, kind in request.sources.items()}
-    return [mapped.get(name, FieldKind.TEXT) for name in table.headers]
-
-
 def _checked(table: Table, request: Check) -> JsonObject:
     """The cells and rows among the first ones that an import would leave out."""
     columns = _mapped(table, request.sources, request.fields)
     conversion = RowConversion(columns, request.conventions)
     rejections = Rejections(table.headers, columns, request.conventions)
     counts: Counter[int] = Counter()
-    examples: dict[str, list[Rejection]] = {one.spec.key: [] for one in columns}
+    examples: dict[str, list[Rejection]] = {column.spec.key: [] for column in columns}
     skipped, position = 0, 0
     for block in _blocks(islice(table.rows() if columns else iter(()), request.rows)):
         for row, made in zip(block, conversion.convert_rows(block), strict=True):
@@ -301,12 +177,12 @@ def _checked(table: Table, request: Check) -> JsonObject:
             if made.lost_columns and any(
                 counts[place] <= _MAX_EXAMPLES for place in made.lost_columns
             ):
-                for one in rejections.of(table.numbers.of(position), row, made):
+                for rejection in rejections.of(table.numbers.of(position), row, made):
                     if (
-                        one.column is not None
-                        and len(examples[one.field_key or ""]) < _MAX_EXAMPLES
+                        rejection.column is not None
+                        and len(examples[rejection.field_key or ""]) < _MAX_EXAMPLES
                     ):
-                        examples[one.field_key or ""].append(one)
+                        examples[rejection.field_key or ""].append(rejection)
             position += 1
     return {
         "skippedCells": counts.total(),
@@ -318,8 +194,8 @@ def _checked(table: Table, request: Check) -> JsonObject:
                 "kind": columns[place].spec.kind,
                 "count": count,
                 "examples": [
-                    {"row": one.row, "value": one.value, "reason": one.reason}
-                    for one in examples[columns[place].spec.key]
+                    {"row": example.row, "value": example.value, "reason": example.reason}
+                    for example in examples[columns[place].spec.key]
                 ],
             }
             for place, count in sorted(counts.items())
@@ -344,11 +220,13 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
         yield END + b"{}"
         return
     columns = _mapped(table, request.sources, request.fields)
-    if warned := _warned(table, [one.place for one in columns if one.place is not None]):
+    if warned := formula_warning(
+        table, [column.place for column in columns if column.place is not None]
+    ):
         refuse(warned["warning"])
     conversion = RowConversion(columns, request.conventions, request.lines.keys)
     rejections = Rejections(table.headers, columns, request.conventions)
-    rows, kept = table.rows(), request.rejections
+    rows, remaining = table.rows(), request.rejections
     for block in _blocks(islice(rows, request.skip)):
         if conversion.grows:
             conversion.convert_rows(block)
@@ -358,17 +236,19 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
         for row, made in zip(block, conversion.convert_rows(block), strict=True):
             number = table.numbers.of(position)
             batch.add(made, b"" if made.skipped else request.lines.line(position, number, made))
-            if kept and (made.lost_columns or made.skipped):
-                told = [*islice(rejections.of(number, row, made), kept)]
+            if remaining and (made.lost_columns or made.skipped):
+                told = [*islice(rejections.of(number, row, made), remaining)]
                 batch.rejections += told
-                kept -= len(told)
+                remaining -= len(told)
             position += 1
             if batch.is_full:
                 yield batch.message()
                 batch = _Batch(keys)
     if batch.read:
         yield batch.message()
-    grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
+    grown = {
+        key: [asdict(choice) for choice in new] for key, new in conversion.grown().items() if new
+    }
     yield END + to_json(grown)
 
 
@@ -381,7 +261,7 @@ def _blocks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 class _Batch:
     """The lines of one message: of how many rows, how many made none, which cells were lost.
 
-    Lost cells are counted by the field of their column. `rejections` are those that are kept.
+    Lost cells are counted by the field of their column. `rejections` are the first rejected cells.
     """
 
     def __init__(self, keys: Sequence[str], rows: int = BATCH) -> None:
@@ -407,15 +287,3 @@ class _Batch:
         lost = {self._keys[place]: count for place, count in self._lost.items()}
         counts = to_json([self.read, self._skipped, lost, self.rejections])
         return ROWS + counts + b"\n" + b"".join(self._lines)
-
-
-def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
-    """A warning when one of the columns holds formulas that nobody has calculated yet."""
-    named = [table.headers[place] for place in places if place in table.uncalculated]
-    if not named:
-        return {}
-    which = ", ".join(named[:20])
-    return {
-        "warning": f"Formulas without a value are in the columns: {which}."
-        " Open the workbook in a spreadsheet program and save it, so that they are calculated."
-    }

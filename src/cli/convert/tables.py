@@ -43,19 +43,19 @@ class Times:
         `zone` is what the table says of the times that have none beside them.
         """
         try:
-            written = conventions.written(text)
+            moment = conventions.written(text)
         except InvalidValueError:
             return None
-        if written is None:
+        if moment is None:
             return None
         own = zone or self._zone
         try:
-            plain = written.plain(own or "UTC")
+            plain = moment.plain(own or "UTC")
         except InvalidValueError:
-            unknown = f"{label}: times whose time zone is not known, such as {written.zone}"
+            unknown = f"{label}: times whose time zone is not known, such as {moment.zone}"
             self._report.lose(unknown[:200])
             return None
-        if own is None and written.at is not None and written.zone is None:
+        if own is None and moment.at is not None and moment.zone is None:
             told = "times without a time zone, read as UTC; --timezone names another"
             self._report.lose(f"{label}: {told}")
         return plain

@@ -43,11 +43,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
 
     The row of headers counts from the first line that holds a value, as that of a workbook does.
     """
-    with path.open("rb") as file:
-        sample = file.read(_SAMPLE)
-    _check_kind(sample)
-    encoding = options.encoding or _encoding(sample, options.charset)
-    delimiter = _delimiter(sample, encoding, options)
+    encoding, delimiter = _form(path, options)
 
     def lines() -> Iterator[_Line]:
         return dropwhile(_is_blank, enumerate(_read(path, encoding, delimiter), start=1))
@@ -85,6 +81,15 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
         encoding=encoding,
         numbers=numbers,
     )
+
+
+def _form(path: Path, options: ReadOptions) -> tuple[str, str]:
+    """The encoding and the delimiter of a file."""
+    with path.open("rb") as file:
+        sample = file.read(_SAMPLE)
+    _check_kind(sample)
+    encoding = options.encoding or _encoding(sample, options.charset)
+    return encoding, _delimiter(sample, encoding, options)
 
 
 def _cells(line: list[str]) -> Row:
@@ -138,10 +143,10 @@ def read_lines(
     csv.field_size_limit(longest)
     # The lines of the row that is read, and how many are before it.
     row: list[str] = []
-    read, ended = 0, False
+    read, at_end = 0, False
 
     def taken() -> Iterator[str]:
-        nonlocal ended, read
+        nonlocal at_end, read
         for number, line in enumerate(lines):
             plain = line.lstrip("\ufeff") if number == 0 else line
             if number == 0 and stated_delimiter(plain):
@@ -149,12 +154,12 @@ def read_lines(
                 continue
             row.append(plain)
             yield plain
-        ended = True
+        at_end = True
 
     reader = csv.reader(taken(), delimiter=delimiter)
     try:
         for cells in reader:
-            if ended or len(row) > 1:
+            if at_end or len(row) > 1:
                 _check_quotes(row, read, delimiter)
             read += len(row)
             row.clear()
@@ -177,14 +182,14 @@ def _check_quotes(row: Sequence[str], before: int, delimiter: str, but: str = ""
     behind = re.compile(f"[{re.escape(delimiter)}\r\n]")
     while place < len(text):
         if text[place] == '"':
-            found = _QUOTED.match(text, place)
-            if found is None or _begins_another(text, found, delimiter):
+            quoted = _QUOTED.match(text, place)
+            if quoted is None or _begins_another(text, quoted, delimiter):
                 line = before + 1 + len(_LINE_END.findall(text, 0, place))
                 refuse(
                     f"The quotation mark that begins a cell in line {line} is not closed{but}."
                     " Close it, or double it where it is part of the text."
                 )
-            place = found.end()
+            place = quoted.end()
         following = behind.search(text, place)
         place = len(text) if following is None else following.end()
 

@@ -31,7 +31,7 @@ from runtime.content_types import ContentType
 
 _MARK = "\ufeff"
 _MANY_DIGITS = re.compile(rb"[1-9][0-9.]{17}|[1-9][.][0-9]{15,}[eE]")
-"""More digits than a double holds begin so, which is found at once; those of most do not."""
+"""The beginning of a number with more digits than a double holds; few numbers have it."""
 _LONG = rb"-?[0-9][0-9.]{16,}(?:[eE][+-]?[0-9]+)?"
 _LONG_NUMBER = re.compile(_LONG)
 _TEXT_OR_LONG_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|' + _LONG, re.DOTALL)
@@ -106,13 +106,13 @@ def _usual_rows(value: object, options: ReadOptions) -> tuple[list[Any], str] | 
     if options.json_path is not None or path is None:
         return None
     try:
-        found = matches(read_query(path), value, _MAX_VISITED)
+        values = matches(read_query(path), value, _MAX_VISITED)
     except (BindingError, ExpressionLimitError):
         return None
-    if len(found) != 1 or not isinstance(found[0], list):
+    if len(values) != 1 or not isinstance(values[0], list):
         return None
-    check_count(len(found[0]))
-    return found[0], path
+    check_count(len(values[0]))
+    return values[0], path
 
 
 def rows_in(value: object, json_path: str | None) -> tuple[list[Any], str]:

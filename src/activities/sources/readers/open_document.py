@@ -23,7 +23,7 @@ _LONGEST_TAG = 1024 * 1024
 """Bytes of a tag: the parser reads one that arrives in pieces anew with each of them."""
 
 
-def read_open_document(path: Path, wanted: str | None) -> OpenBook:
+def read_open_document(path: Path, sheet_name: str | None) -> OpenBook:
     """The sheet of this name, else the first that is shown. Raises SourceProblem."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -33,7 +33,7 @@ def read_open_document(path: Path, wanted: str | None) -> OpenBook:
             styles = Styles({})
             if "styles.xml" in parts:
                 _parse(archive, "styles.xml", styles)
-            content = Content(Styles(styles.meanings), wanted)
+            content = Content(Styles(styles.meanings), sheet_name)
             _parse(archive, CONTENT, content)
             content.end_row()
     except (ExpatError, ValueError) as error:

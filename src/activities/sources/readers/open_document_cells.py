@@ -67,15 +67,15 @@ class OpenSheet:
 
 @dataclass(slots=True)
 class OpenBook:
-    """The names of all sheets and of those that are shown, and the sheet that is read."""
+    """The names of all sheets, the names of visible sheets, and the sheet that is read."""
 
     names: list[str] = field(default_factory=list)
-    shown: list[str] = field(default_factory=list)
+    visible_names: list[str] = field(default_factory=list)
     sheet: OpenSheet | None = None
 
 
-def damaged(what: str) -> NoReturn:
-    refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
+def damaged(reason: str) -> NoReturn:
+    refuse(f"The workbook is damaged: {reason}. Save it again in a spreadsheet program.")
 
 
 class Content:
@@ -85,13 +85,13 @@ class Content:
     the rest. Only in a paragraph, and in what is left out, the parser tells ends.
     """
 
-    def __init__(self, styles: Styles, wanted: str | None) -> None:
+    def __init__(self, styles: Styles, sheet_name: str | None) -> None:
         self.book = OpenBook()
         self._styles = styles
-        self._wanted = wanted
+        self._sheet_name = sheet_name
         self._sheet: OpenSheet | None = None
         self._skipped = 0
-        """How many elements are open in one that holds no cells and no text of them."""
+        """The number of open elements within one that holds no cells and no text of them."""
         self._in_paragraph = False
         self._starts: Mapping[str, Callable[[Mapping[str, str]], None]] = {
             _CELL: self._start_cell,
@@ -153,8 +153,8 @@ class Content:
         book = self.book
         book.names.append(name)
         if shown:
-            book.shown.append(name)
-        if book.sheet is None and (shown if self._wanted is None else name == self._wanted):
+            book.visible_names.append(name)
+        if book.sheet is None and (shown if self._sheet_name is None else name == self._sheet_name):
             self._sheet = book.sheet = OpenSheet(name)
         else:
             self._skip()
@@ -281,7 +281,7 @@ class Content:
         self._row, self._column, self._times = [], 0, 0
 
     def _meaning(self, attributes: Mapping[str, str]) -> int | None:
-        """What the style of a cell says; without one that of its row, else of its column."""
+        """The meaning of the style of a cell, else of its row, else of its column."""
         meanings = self._styles.meanings
         if not meanings:
             return None

@@ -46,7 +46,7 @@ _SPANS_TIME = 0
 class Styles:
     """The styles of a part: how a cell shows its value, where the type does not tell.
 
-    `meanings` begins with those of the styles that this part builds upon.
+    `meanings` begins with the meanings of the styles that this part builds upon.
     """
 
     def __init__(self, known: Mapping[str, int]) -> None:
@@ -117,7 +117,7 @@ _STYLE_READERS: Mapping[str, Callable[[Styles, Mapping[str, str]], None]] = {
 
 
 def repeats(attributes: Mapping[str, str], name: str) -> int:
-    """How often a row, a column or a cell is repeated."""
+    """The number of times that a row, a column or a cell is repeated."""
     return max(int(attributes.get(name, "1")), 1)
 
 

@@ -101,10 +101,10 @@ def _parts(path: Path) -> Sequence[str]:
 
 def _open_document(path: Path, options: ReadOptions) -> tuple[_Sheet, Sequence[str], SheetHead]:
     book = read_open_document(path, options.sheet_name)
-    _check_name(options.sheet_name, book.names, book.shown)
+    _check_name(options.sheet_name, book.names, book.visible_names)
     if book.sheet is None:
         refuse("The workbook has no sheet with cells.")
-    return book.sheet, book.shown, SheetHead(uncalculated=book.sheet.uncalculated)
+    return book.sheet, book.visible_names, SheetHead(uncalculated=book.sheet.uncalculated)
 
 
 def _by_calamine(

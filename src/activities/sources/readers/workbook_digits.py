@@ -56,9 +56,9 @@ def _with_texts(values: list[Any], texts: Digits, first: int) -> list[Any]:
     ]
 
 
-def long_digits(written: str) -> str | None:
+def long_digits(text: str) -> str | None:
     """The digits of a whole number that no double holds as it is written; None of another one."""
-    whole = _WHOLE.fullmatch(written)
+    whole = _WHOLE.fullmatch(text)
     return None if whole is None or abs(int(whole[1])) <= EXACT else whole[1]
 
 
@@ -95,7 +95,9 @@ class _Reader:
     def __init__(self) -> None:
         self._parser: Any = expat.ParserCreate()
         self._parser.buffer_text = True
-        self._parser.StartElementHandler = lambda name, given: self.start(_local(name), given)
+        self._parser.StartElementHandler = lambda name, attributes: self.start(
+            _local(name), attributes
+        )
         self._parser.EndElementHandler = lambda name: self.end(_local(name))
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = _refuse
@@ -113,14 +115,14 @@ class _Reader:
         rows, self.rows = self.rows, []
         return rows
 
-    def start(self, name: str, given: Mapping[str, str]) -> None:
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "row":
-            self.row = int(given.get("r", self.row + 2)) - 1
+            self.row = int(attributes.get("r", self.row + 2)) - 1
             self.column = -1
         elif name == "c":
-            letters = given.get("r", "").rstrip("0123456789")
+            letters = attributes.get("r", "").rstrip("0123456789")
             self.column = column_of(letters) if letters else self.column + 1
-            self._is_number = given.get("t", "n") == "n"
+            self._is_number = attributes.get("t", "n") == "n"
         elif name == "v" and self._is_number:
             self._value = []
 

@@ -71,13 +71,13 @@ class Amount:
 
 def read_amount(text: str) -> Amount:
     """A number with none, one or two signs or codes of a currency around it."""
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
         raise InvalidValueError("is no amount")
-    stated = tuple(each for each in (found["before"], found["after"]) if each)
+    stated = tuple(each for each in (match["before"], match["after"]) if each)
     if any(each.isalpha() and each.isupper() and each not in CURRENCIES for each in stated):
         raise InvalidValueError("names no currency")
-    return Amount(read_number(found["sign"] + found["number"], ""), stated)
+    return Amount(read_number(match["sign"] + match["number"], ""), stated)
 
 
 _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")

@@ -248,13 +248,13 @@ def _text(value: object) -> str:
 
 
 def _double(value: object) -> float:
-    given = number(value)
-    if abs(given) < EXACT or isinstance(given, float):
-        return float(given)
+    operand = number(value)
+    if abs(operand) < EXACT or isinstance(operand, float):
+        return float(operand)
     try:
-        return float(exact_number(Decimal(given)))
+        return float(exact_number(Decimal(operand)))
     except InvalidValueError as error:
-        raise ExpressionError(f"The number {given} {error}.") from None
+        raise ExpressionError(f"The number {operand} {error}.") from None
 
 
 def _boolean(value: object) -> bool:
