@@ -13,7 +13,7 @@ from tests.support.document import DOCUMENT
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DOCUMENT = "urn:openapi"
 _SHOWN = 5
-_WRITTEN = frozenset({"word", "words", "number"})
+WRITTEN_BY_TESTS = frozenset({"word", "words", "number"})
 """The data of events that tests write themselves."""
 
 
@@ -24,7 +24,7 @@ def check_logged_events(url: str) -> None:
     problems = [
         problem
         for kind, data in logged
-        if data.keys().isdisjoint(_WRITTEN)
+        if data.keys().isdisjoint(WRITTEN_BY_TESTS)
         for problem in deviations(kind, data)
     ]
     assert not problems, "\n".join(sorted(set(problems))[:_SHOWN])

@@ -13,7 +13,7 @@ from typing_extensions import override
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
 from activities.open_transactions import keep_open
-from activities.sources.processes import run_in_process
+from activities.sources.processes import NICENESS, run_in_process
 from models.core.base import Id, JsonObject
 from models.data.record_exports.commands import record_export
 from models.data.record_exports.queries import Rows, read_rows
@@ -25,6 +25,8 @@ from runtime.errors import UnavailableError, UnsupportedError
 from runtime.file_digests import size_and_digest
 from runtime.object_store import ObjectStore
 
+_QUICK = 256 * 1024
+"""Bytes of rows that are written before it would be noticed."""
 PART = 10_000
 """Rows of one part, and so of one chunk."""
 
@@ -99,7 +101,8 @@ class Exports(Chunks):
             await keep_open(work, self._fetch(job, parts, source))
             file_format = ExportFormat(job.input["format"])
             writing = write_spreadsheet, file_format, job.input["labels"], source, target
-            await keep_open(work, run_in_process(*writing))
+            niceness = NICENESS if source.stat().st_size > _QUICK else 0
+            await keep_open(work, run_in_process(*writing, niceness=niceness))
             size, digest = await asyncio.to_thread(size_and_digest, target)
             await keep_open(work, self._store.put_file(_file_key(job), target))
             return await record_export(work, job, _file_key(job), size, digest)

@@ -10,23 +10,27 @@ PRELOADED = (
     "activities.sources.reading_process",
     "activities.sources.databases.process",
     "activities.jobs.spreadsheets",
+    # Its import takes longer than writing a small file.
+    "openpyxl",
 )
 
 context = multiprocessing.get_context("forkserver")
 """Starts them from a server that has loaded what they need, and nothing that is secret."""
 context.set_forkserver_preload(list(PRELOADED))
 
-NICENESS = 19
-"""Whoever waits for an answer goes before long computations, also where a file is read for it."""
+NICENESS = 10
+"""Of long computations: whoever waits for an answer goes first."""
 
 
-async def run_in_process(function: Callable[..., None], *arguments: object) -> None:
+async def run_in_process(
+    function: Callable[..., None], *arguments: object, niceness: int = NICENESS
+) -> None:
     """Call a function in a process of its own, which ends when this is cancelled.
 
     For long computations: in a thread they would slow down all other work of this process. Raises
     RuntimeError when the function raises, or its process is killed.
     """
-    process = context.Process(target=_called, args=(function, *arguments), daemon=True)
+    process = context.Process(target=_called, args=(niceness, function, *arguments), daemon=True)
     await asyncio.to_thread(process.start)
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(process.sentinel, ended.set)
@@ -40,6 +44,6 @@ async def run_in_process(function: Callable[..., None], *arguments: object) -> N
         raise RuntimeError(f"A process of {function.__name__} ended with {process.exitcode}.")
 
 
-def _called(function: Callable[..., None], *arguments: object) -> None:
-    os.nice(NICENESS)
+def _called(niceness: int, function: Callable[..., None], *arguments: object) -> None:
+    os.nice(niceness)
     function(*arguments)

@@ -21,10 +21,9 @@ with workflow.unsafe.imports_passed_through():
         SuspendCall,
         WakeCall,
     )
-    from models.automation.automations.rules.graph.kinds import NodeKind
+    from models.automation.automations.rules.graph.kinds import MAX_REMINDERS, NodeKind
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from models.automation.waits.rules.resolution import MAX_REMINDERS
     from workflows.called_runs import Attempts, run_called
     from workflows.policies import node_retry
     from workflows.transactions import summary_of, transact

@@ -559,7 +559,7 @@ async def test_a_retry_goes_on_with_the_items_that_failed(
 
 async def test_a_retry_of_quick_items_repeats_no_record(engine: Engine, table: Id) -> None:
     """Nested, so that the inner loop is begun anew and its items are not."""
-    failing_at_first = binding("expression", "run.source == 'replay' ? item : [1][9]")
+    failing_at_first = binding("expression", "run.source == 'replay' ? item : [1][index + 9]")
     automation = await engine.publish(
         graph(
             loop("outer", [["a", "b"], ["c"]]),

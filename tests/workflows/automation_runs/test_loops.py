@@ -165,7 +165,7 @@ async def test_no_more_items_at_once_than_allowed(
 def broken_at(*indexes: int) -> Json:
     """A quick node that fails for some items."""
     broken = " || ".join(f"index == {index}" for index in indexes)
-    return step("body", binding("expression", f"({broken}) ? [1][9] : index"))
+    return step("body", binding("expression", f"({broken}) ? [1][index + 9] : index"))
 
 
 async def test_failed_items_are_counted_and_listed(engine: Engine) -> None:
@@ -216,7 +216,7 @@ async def test_a_failed_item_with_a_way_out_has_not_failed(engine: Engine) -> No
 
 async def test_many_failures_are_listed_in_part(engine: Engine) -> None:
     run = await engine.run(
-        around(step("body", binding("expression", "[1][9]")), onItemError="continue"),
+        around(step("body", binding("expression", "[1][index + 9]")), onItemError="continue"),
         {"items": list(range(150))},
     )
     assert run.output is not None
@@ -309,7 +309,7 @@ async def test_a_failure_climbs_through_nested_loops(engine: Engine) -> None:
         graph(
             loop("outer", [[0], [1, 2]], onItemError="continue"),
             loop("inner", ITEM),
-            step("body", binding("expression", "item == 2 ? [1][9] : item")),
+            step("body", binding("expression", "item == 2 ? [1][index + 9] : item")),
             edges=[("outer", "inner", "item"), ("inner", "body", "item")],
         )
     )

@@ -12,11 +12,11 @@ from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.shapes import NodeRunShape
 from models.automation.automation_runs.worker_waits import WaitingNode
 from models.automation.automations.rules.graph.configs import ApprovalConfig
-from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.graph.kinds import MAX_REMINDERS, NodeKind
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.stored_graphs import stored_graph
 from models.automation.waits.rules.approvals import is_asked, shown
-from models.automation.waits.rules.resolution import MAX_REMINDERS, RESUMABLE
+from models.automation.waits.rules.resolution import RESUMABLE
 from models.automation.waits.store import read_responses
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Actor

@@ -78,6 +78,9 @@ SHAPES: Mapping[str, JsonObject] = {
     "DataSourceRunEventData": keys(
         "runId trigger status",
         cellsSkipped=COUNT,
+        columnsAdded=COUNT,
+        columnsChanged=COUNT,
+        columnsMissing=COUNT,
         dataSourceId=ID,
         runId=ID,
         trigger=_one_of("RunTrigger"),

@@ -55,7 +55,7 @@ def test_every_table_of_a_run_refers_to_the_run() -> None:
         and not {"automation_run", "node_run", "action_run"}
         & {key.referred_table.name for key in table.foreign_key_constraints}
     }
-    of_imports = {"source_row", "staged_row", "imported_resource"}
+    of_imports = {"source_row", "staged_row", "imported_resource", "data_source_run_rejection"}
     of_imports |= {"import_id_map", "legacy_import_workspace"}
     assert untied - of_imports <= {
         *("notification", "record_change", "run_operation_result", "webhook_receipt"),

@@ -14,8 +14,6 @@ from models.core.base import Id, JsonObject
 from runtime.errors import PlatformError, ValidationError
 
 RESUMABLE = (NodeKind.APPROVAL, NodeKind.WAIT_EVENT)
-MAX_REMINDERS = 100
-"""Reminders of one approval: more would make the history of its run long."""
 
 _TERMS = {
     NodeKind.APPROVAL: (

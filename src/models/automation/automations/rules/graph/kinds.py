@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+MAX_REMINDERS = 100
+"""Reminders of one approval: more would make the history of its run long."""
+
 
 class NodeKind(StrEnum):
     """The kinds of node."""
