@@ -101,7 +101,8 @@ class Exports(Chunks):
             await keep_open(work, self._fetch(job, parts, source))
             file_format = ExportFormat(job.input["format"])
             writing = write_spreadsheet, file_format, job.input["labels"], source, target
-            niceness = NICENESS if source.stat().st_size > _QUICK else 0
+            size = (await asyncio.to_thread(source.stat)).st_size
+            niceness = NICENESS if size > _QUICK else 0
             await keep_open(work, run_in_process(*writing, niceness=niceness))
             size, digest = await asyncio.to_thread(size_and_digest, target)
             await keep_open(work, self._store.put_file(_file_key(job), target))

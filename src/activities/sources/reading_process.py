@@ -171,13 +171,13 @@ def _checked(table: Table, request: Check) -> JsonObject:
     examples: dict[str, list[Rejection]] = {column.spec.key: [] for column in columns}
     skipped, position = 0, 0
     for block in _blocks(islice(table.rows() if columns else iter(()), request.rows)):
-        for row, made in zip(block, conversion.convert_rows(block), strict=True):
-            skipped += made.skipped
-            counts.update(made.lost_columns)
-            if made.lost_columns and any(
-                counts[place] <= _MAX_EXAMPLES for place in made.lost_columns
+        for row, converted in zip(block, conversion.convert_rows(block), strict=True):
+            skipped += converted.skipped
+            counts.update(converted.lost_columns)
+            if converted.lost_columns and any(
+                counts[place] <= _MAX_EXAMPLES for place in converted.lost_columns
             ):
-                for rejection in rejections.of(table.numbers.of(position), row, made):
+                for rejection in rejections.of(table.numbers.of(position), row, converted):
                     if (
                         rejection.column is not None
                         and len(examples[rejection.field_key or ""]) < _MAX_EXAMPLES
