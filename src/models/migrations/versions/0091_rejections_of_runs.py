@@ -1,4 +1,4 @@
-"""What runs of data sources and imports left out: cells without a form, rows without a record.
+"""Rejects of runs of data sources and imports: cells that did not fit, rows without a record.
 
 A staged row says which row of its file it is, so that one that is skipped later can be named.
 """
