@@ -19,6 +19,8 @@ RECENT_SECONDS = 5.0
 """For this time after a start its workspace counts as one that starts runs, or other work."""
 CROWDED_SECONDS = 5.0
 """A run waits no longer for the evaluations of its workspace before it goes back to the outbox."""
+MOST_HELD = 10
+"""Runs that wait here at once for evaluations: a relay has twenty places for all workspaces."""
 LONGEST_REST = 0.25
 
 
@@ -85,7 +87,7 @@ class RunStarts:
             return True
         self.held += 1
         try:
-            async with asyncio.timeout(CROWDED_SECONDS):
+            async with asyncio.timeout(CROWDED_SECONDS if self.held <= MOST_HELD else 0):
                 await room_to_evaluate(start.workspace_id)
             if start.before is not None and self.workspaces() > 1:
                 with contextlib.suppress(TimeoutError):
