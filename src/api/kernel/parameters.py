@@ -87,9 +87,9 @@ QueryId = Annotated[
 WaitSeconds = Annotated[
     int,
     BeforeValidator(_wait),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS, "default": 0}),
+    WithJsonSchema({"type": "integer", "minimum": 0, "default": 0}),
 ]
-"""The seconds to wait until the work has ended."""
+"""The seconds to wait until the work has ended; more than 60 is read as 60."""
 
 
 def preferred_wait(headers: Sequence[bytes]) -> int | None:

@@ -388,7 +388,7 @@ async def test_what_fills_the_title_stays(source: MakeSource) -> None:
     goods: Source = await source("csv")
     await goods.read([{"code": "a", "qty": "1"}])
     run = await goods.read([{"code": "a", "name": "Nut"}], ["code", "name"])
-    assert (run.status, names(run, "added")) == ("succeeded", ["name"]), run
+    assert (run.status, names(run, "new_columns")) == ("succeeded", ["name"]), run
     assert await goods.records() == {"a": {"qty": 1, "name": "Nut"}}
     run = await goods.read([{"code": "7", "name": "Nut"}], ["name", "code"])
     assert set(await goods.records()) == {"7"}
@@ -401,7 +401,7 @@ async def test_a_renamed_column_of_the_same_key_fills_the_same_field(source: Mak
     goods: Source = await source("csv")
     await goods.read([{"code": "a", "qty": "1"}])
     run = await goods.read([{"code": "a", "Qty": "2"}], ["code", "Qty"])
-    assert (names(run, "added"), names(run, "missing")) == (["Qty"], [])
+    assert (names(run, "new_columns"), names(run, "missing")) == (["Qty"], [])
     assert await goods.records() == {"a": {"qty": 2}}
 
 

@@ -41,7 +41,8 @@ async def test_cancel_while_queued_takes_the_start_back(engine: Engine) -> None:
         left = await work.scalar(
             select(func.count()).select_from(outbox).where(outbox.c.subject_id == run_id)
         )
-    assert (cancelled.status, cancelled.node_runs, left) == ("cancelled", [], 0)
+    assert (cancelled.status, states(cancelled), left) == ("cancelled", {"next": "cancelled"}, 0)
+    assert [(one.attempt, one.started_at) for one in cancelled.node_runs] == [(0, None)]
     assert cancelled.completed_at is not None
     assert cancelled.started_at is None
 
@@ -106,7 +107,8 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
     run_id = await engine.start(automation.id)
     await asyncio.wait_for(arrived.wait(), ENOUGH)
     cancelled = await engine.cancel(automation.id, run_id)
-    assert (cancelled.status, cancelled.node_runs) == ("cancelled", [])
+    assert (cancelled.status, states(cancelled)) == ("cancelled", {"it": "cancelled"})
+    assert [(one.attempt, one.started_at) for one in cancelled.node_runs] == [(0, None)]
     released.set()
     await workflow_status(engine, cancelled.metadata["temporalWorkflowId"])
     await unchanged(engine, automation.id, run_id, cancelled.model_dump_json())

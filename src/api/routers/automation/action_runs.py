@@ -54,7 +54,8 @@ async def list_action_runs(
 async def get_action_run(request: ApiRequest, wait: WaitSeconds = 0) -> Data[ActionRunDetail]:
     """Get a run of an action.
 
-    With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then.
+    With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then;
+    at most 60.
     """
     action_id, run_id = request.ids["actionId"], request.ids["runId"]
     run = _linked(request, await queries.get_run(request.work, request.actor, action_id, run_id))

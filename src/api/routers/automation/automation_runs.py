@@ -192,7 +192,8 @@ async def get_automation_run(
 
     A run with very many or very large node runs is answered with the open and failed ones and the
     ones outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
-    all. With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then.
+    all. With `wait=30` the answer comes when the run has ended, and after 30 seconds as it is then;
+    at most 60.
     """
     run = await _shown(request, request.work, request.ids["automationId"], request.ids["runId"])
     return _awaited(request, run, wait if run.status in OPEN_RUN else 0)

@@ -72,7 +72,8 @@ async def list_run_operations(
 async def get_run_operation(request: ApiRequest, wait: WaitSeconds = 0) -> Data[RunOperationShape]:
     """Get an operation over runs, with its progress.
 
-    With `wait=30` the answer comes when it has ended, and after 30 seconds as it is then.
+    With `wait=30` the answer comes when it has ended, and after 30 seconds as it is then;
+    at most 60.
     """
     operation_id, actor = request.ids["runOperationId"], request.actor
 

@@ -1,7 +1,8 @@
 """The parts of an expression that do not depend on data, and show before it runs that they fail.
 
 Such a part is refused wherever it is, in a branch too: each time it is evaluated, it fails. Only
-the largest part counts, so that `false ? duration("1mo") : duration("1h")` is accepted.
+the largest part counts, so that `false ? duration("1mo") : duration("1h")` is accepted. A branch
+may divide by zero: CEL has no other way to end with an error, as in `ok ? 1 : 1 / 0`.
 """
 
 import json
@@ -27,7 +28,9 @@ OfText = Callable[[str], Outcome | None]
 _EVALUATED = frozenset(("call", "select", "comprehension"))
 _DIVISIONS = frozenset(("_/_", "_%_"))
 _NUMERIC = _DIVISIONS | {"_+_", "_-_", "_*_"}
+_BRANCHING = frozenset(("_?_:_", "_&&_", "_||_"))
 _DIVIDED_BY_ZERO = "divide by zero"
+_DIVIDES = "The expression divides by zero."
 _ZONED = re.compile(r"get(FullYear|Month|Date|DayOf\w+|Hours|Minutes|Seconds|Milliseconds)")
 _CLAUSE = re.compile(r"%(?:%|(?:\.\d+)?[sdfebxXo])")
 _HINTS = {
@@ -52,9 +55,12 @@ def constant_problem(node: Message, of_part: OfPart, of_text: OfText) -> str | N
     if problem is not None and _is_named(node):
         return _sentence(node, problem)
     # A part of it may say more.
-    found = (constant_problem(child, of_part, of_text) for child in children(node))
-    deeper = next((one for one in found if one is not None), None)
-    return deeper if deeper or problem is None else _sentence(node, problem)
+    branches = node.call.args[1:] if _function(node) in _BRANCHING else ()
+    for child in children(node):
+        deeper = constant_problem(child, of_part, of_text)
+        if deeper and not (deeper == _DIVIDES and child in branches):
+            return deeper
+    return None if problem is None else _sentence(node, problem)
 
 
 def _call_problem(
@@ -128,8 +134,8 @@ def _is_named(node: Message) -> bool:
 
 
 def _sentence(part: Message, problem: str) -> str:
-    if problem == _DIVIDED_BY_ZERO:
-        return "The expression divides by zero."
+    if problem in {_DIVIDED_BY_ZERO, "modulus by zero"}:
+        return _DIVIDES
     name = _function(part)
     if name is None or not _is_named(part):
         return f"A part of the expression always fails: {problem}"

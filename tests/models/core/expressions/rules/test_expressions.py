@@ -247,6 +247,8 @@ def test_nodes_that_are_not_loaded_are_not_listed() -> None:
         ("trigger.n / 0", "The expression divides by zero."),
         ("trigger.n % (2 - 2)", "The expression divides by zero."),
         ("[1, 2].map(x, x / 0)", "The expression divides by zero."),
+        ("trigger.n / 0 > 1 ? 1 : 2", "The expression divides by zero."),
+        ("(trigger.n > 1 ? 1 : 2) / 0", "The expression divides by zero."),
         ("[1][5]", "A part of the expression always fails: Index error"),
         ('{"a": 1}.b', "A part of the expression always fails: Key not found"),
         ("9223372036854775807 + 1", "always fails"),
@@ -277,6 +279,10 @@ def test_a_constant_that_always_fails_is_refused(text: str, said: str) -> None:
     [
         'false ? duration("1mo") : duration("1h")',
         "true || 1 / 0 > 1",
+        # A branch may end with an error on purpose.
+        "trigger.country == 'US' ? 1 / 0 : 1",
+        "trigger.n > 0 ? trigger.n : trigger.m > 0 ? 1 % 0 : 2",
+        "trigger.n > 0 || trigger.n / 0 > 1",
         'has({"a": 1}.b)',
         '{"a": 1}.?b.orValue(2)',
         "optional.none().or(trigger.?x).orValue(1)",
