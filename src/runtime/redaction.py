@@ -8,8 +8,10 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TypeVar, cast
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 _ESCAPE = re.compile(
@@ -19,10 +21,12 @@ _ESCAPE = re.compile(
 _UNIT = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ROUNDS = 6
 """Times that escapes are undone: escaped text may have been escaped again."""
-_LOOSE = str.maketrans("", "", " \t\r\n\v\f\xa0\\+")
-"""Characters that escaping and wrapping add to a text, or change in it."""
+_LOOSE = str.maketrans("", "", " \t\r\n\v\f\0\xa0\\+\ufffd")
+"""Characters that escaping, wrapping and wrong charsets add to a text, or change in it."""
 _ALPHABETS = str.maketrans("", "", "-_/=")
 """Characters that, beside `+`, tell one base64 from another."""
+_CHARSETS = ("utf-8", "utf-16-le", "utf-16-be", "cp1252", "latin-1")
+"""Charsets in which servers write; some write one and say another."""
 _TRACEABLE = 8
 """Characters that a trace has at least: fewer would be found in what has nothing to do with it."""
 
@@ -36,7 +40,8 @@ class Redaction:
 
     A secret is marked as it is, escaped once or twice as in JSON, or encoded for a URL, for HTML or
     in base64. A text in which it can be traced in any other way, such as escaped more often, mixed,
-    in other lines or as a part of longer base64, is replaced by the mark as a whole.
+    in other lines, in capitals, read in a wrong charset or as a part of longer base64, is replaced
+    by the mark as a whole.
     """
 
     def __init__(self, marks: Mapping[str, str]) -> None:
@@ -49,13 +54,20 @@ class Redaction:
         self._traces = [
             (trace, mark)
             for secret, mark in marks.items()
-            if len(trace := _undone(secret)) >= _TRACEABLE
+            for trace in {_undone(text, _folded) for text in (secret, *_misread(secret))}
+            if len(trace) >= _TRACEABLE
         ]
         self._encoded = [
             (trace, mark)
             for secret, mark in marks.items()
             for trace in _in_base64(secret)
             if len(trace) >= _TRACEABLE
+        ]
+        self._in_bytes = [
+            raw
+            for secret in marks
+            if len(secret) >= _TRACEABLE
+            for raw in _written(secret).values()
         ]
         traces = [*self._traces, *self._encoded]
         self._shortest = min((len(trace) for trace, _ in traces), default=None)
@@ -78,7 +90,7 @@ class Redaction:
             text.encode("utf-8", "surrogatepass")
             for text, _ in self._marks
             if len(text) >= _TRACEABLE
-        ]
+        ] + self._in_bytes
         overlap = max(map(len, spellings), default=1) - 1
         before = b""
         for chunk in chunks:
@@ -108,11 +120,11 @@ class Redaction:
         """The mark of a secret that can be traced in the text."""
         if self._shortest is None or len(text) < self._shortest:
             return None
-        undone = _undone(text)
+        undone = _undone(text, _folded)
         for trace, mark in self._traces:
             if trace in undone:
                 return mark
-        undone = undone.translate(_ALPHABETS)
+        undone = _undone(text).translate(_ALPHABETS)
         for trace, mark in self._encoded:
             if trace in undone:
                 return mark
@@ -161,17 +173,43 @@ def _in_base64(secret: str) -> Iterator[str]:
     Without the characters at either end that the neighbours have a part in, and without the
     characters that differ between the alphabets.
     """
-    raw = secret.encode("utf-8", "surrogatepass")
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + raw).decode()
-        own = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
-        yield own.translate(_LOOSE).translate(_ALPHABETS)
+    for raw in _written(secret).values():
+        for before in range(3):
+            encoded = base64.b64encode(b"\0" * before + raw).decode()
+            own = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+            yield own.translate(_LOOSE).translate(_ALPHABETS)
 
 
-def _undone(text: str) -> str:
+def _written(secret: str) -> dict[str, bytes]:
+    """The bytes of the secret by the charset they are written in, where it has its characters."""
+    written = {"utf-8": secret.encode("utf-8", "surrogatepass")}
+    for charset in _CHARSETS:
+        with suppress(UnicodeEncodeError):
+            written.setdefault(charset, secret.encode(charset))
+    return written
+
+
+def _misread(secret: str) -> Iterator[str]:
+    """The secret written in one charset and read in another."""
+    for raw in _written(secret).values():
+        for charset in _CHARSETS:
+            # Two bytes make a character, and those before the secret may be odd in number.
+            width = 2 if charset.startswith("utf-16") else 1
+            for start in range(width):
+                end = len(raw) - (len(raw) - start) % width
+                yield raw[start:end].decode(charset, "replace")
+
+
+def _folded(text: str) -> str:
+    """The text in small letters, and in the simplest form of each (Unicode, NFKC)."""
+    return text.lower() if text.isascii() else normalize("NFKC", text).casefold()
+
+
+def _undone(text: str, fold: Callable[[str], str] = str) -> str:
     """The text with escapes undone, without white space, backslashes and plus signs."""
     for _ in range(_ROUNDS):
-        undone = _ESCAPE.sub(_undo, text)
+        text = fold(text)
+        undone = fold(_ESCAPE.sub(_undo, text))
         if undone == text:
             break
         text = undone
