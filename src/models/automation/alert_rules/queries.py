@@ -1,13 +1,14 @@
 """Reading alert rules and their firings. Every query names the workspace."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, case, exists, or_, select
 
 from models.automation.alert_rules.checks import CheckContext, check
 from models.automation.alert_rules.conditions import AlertKind, read_condition
-from models.automation.alert_rules.rules import AlertDisabledReason, AlertState
+from models.automation.alert_rules.rules import UNSEEN_RUN, AlertDisabledReason, AlertState
 from models.automation.alert_rules.shapes import (
     AlertFiringList,
     AlertFiringShape,
@@ -21,6 +22,7 @@ from models.automation.alert_rules.tables import (
     alert_firing,
     alert_rule,
 )
+from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.joins import open_automations
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level
@@ -73,7 +75,9 @@ async def list_firings(
 ) -> AlertFiringList:
     """The firings of a rule that the actor sees, the newest first. Raises NotFoundError."""
     await load(work, actor, rule_id)
-    statement = select(alert_firing).where(
+    told = (_firing.id, _firing.fired_at, _firing.resolved_at, _firing.resolution)
+    seen = open_automations(actor, Level.VIEW)
+    statement = select(*told, *_findings(actor, seen)).where(
         _firing.workspace_id == actor.workspace_id, _firing.alert_rule_id == rule_id
     )
     rows = await page.descending(work, statement, _firing.fired_at, _firing.id, of=AlertFiring)
@@ -101,22 +105,44 @@ async def load(work: UnitOfWork, actor: Actor, rule_id: Id, *, lock: bool = Fals
     return row
 
 
-def visible_rules(actor: Actor, rules: Select[Any]) -> Select[Any]:
-    """The rules that name no automation and no connection that is closed to the actor."""
+def visible_rules(
+    actor: Actor, rules: Select[Any], automations: Select[Any] | None = None
+) -> Select[Any]:
+    """The rules that name no automation and no connection that is closed to the actor.
+
+    `automations` are those that are open to the actor, where the statement has them already.
+    """
+    seen = open_automations(actor, Level.VIEW) if automations is None else automations
     return rules.where(
         _rule.workspace_id == actor.workspace_id,
-        or_(
-            _rule.automation_id.is_(None),
-            _rule.automation_id.in_(open_automations(actor, Level.VIEW)),
-        ),
+        or_(_rule.automation_id.is_(None), _rule.automation_id.in_(seen)),
         or_(_rule.connection_id.is_(None), _rule.connection_id.in_(seen_connections(actor))),
     )
 
 
 def _shown(actor: Actor) -> Select[Any]:
     its_firing = and_(_firing.alert_rule_id == _rule.id, _firing.resolved_at.is_(None))
-    rules = select(alert_rule, _firing.fired_at, _firing.message)
-    return visible_rules(actor, rules.outerjoin(alert_firing, its_firing))
+    seen = open_automations(actor, Level.VIEW)
+    message, *_ = _findings(actor, seen)
+    rules = select(alert_rule, _firing.fired_at, message)
+    return visible_rules(actor, rules.outerjoin(alert_firing, its_firing), seen)
+
+
+def _findings(actor: Actor, automations: Select[Any]) -> Sequence[ColumnElement[Any]]:
+    """Message, value and run of a firing, or none of them where it is a run of no such automation.
+
+    A rule over the workspace counts what its saver sees, and others may not.
+    """
+    hidden = exists().where(
+        automation_run.c.id == _firing.run_id,
+        automation_run.c.workspace_id == actor.workspace_id,
+        automation_run.c.automation_id.not_in(automations),
+    )
+    return (
+        case((hidden, UNSEEN_RUN), else_=_firing.message).label("message"),
+        case((hidden, None), else_=_firing.value).label("value"),
+        case((hidden, None), else_=_firing.run_id).label("run_id"),
+    )
 
 
 def _shape(row: _ShownRule) -> AlertRuleShape:

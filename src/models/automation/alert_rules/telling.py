@@ -6,7 +6,8 @@ from typing import Protocol
 
 from sqlalchemy import select
 
-from models.automation.alert_rules.rules import AlertChange, AlertDisabledReason
+from models.automation.alert_rules.rules import UNSEEN_RUN, AlertChange, AlertDisabledReason
+from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.joins import AUTOMATION
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
@@ -33,6 +34,12 @@ _BRIEF = {
     AlertChange.RESOLVED: "Calls through the connection work again, or it is watched no more.",
 }
 """The text for recipients who do not see the connection that a rule is about."""
+_BRIEF_OF_RUNS = {
+    AlertChange.FIRED: UNSEEN_RUN,
+    AlertChange.REPEATED: "The rule still applies to a run that you may not see.",
+    AlertChange.RESOLVED: "The rule no longer applies.",
+}
+"""The text for recipients who do not see the run that a rule over the workspace met."""
 _DISABLED: Mapping[AlertDisabledReason, str] = {
     AlertDisabledReason.SAVER_LEFT: "Who saved the rule is no member any more. Save it to go on.",
     AlertDisabledReason.RIGHTS_LOST: "Who saved the rule may not see what it watches any more.",
@@ -72,7 +79,7 @@ async def log_change(
         _EVENTS[change],
         {**_ids(rule, firing.id), "kind": rule.kind, "label": rule.label, "message": message},
         audience_user_id=rule.saved_by_user_id if private else None,
-        item_id=await _item_of(work, rule),
+        item_id=await _item_of(work, rule, firing),
     )
 
 
@@ -81,13 +88,14 @@ async def notify_change(
 ) -> None:
     """Notify the recipients who are members; `key` names the change of this firing.
 
-    Each is told once. Who does not see the connection is told that it fails, and not why.
+    Each is told once. Who does not see the connection or the run is told that the rule applies, and
+    nothing of what it found.
     """
     notice = Notice(
         kind=NotificationKind.ALERT,
         title=about(_TITLES[change].format(rule.label)),
         body=message,
-        item_id=await _item_of(work, rule),
+        item_id=await _item_of(work, rule, firing),
         run_id=firing.run_id,
         data={**_ids(rule, firing.id), "change": change.value},
         key=f"alert/{firing.id}/{key}",
@@ -98,7 +106,11 @@ async def notify_change(
         brief = replace(notice, body=_BRIEF[change], data=data)
         await notify(work, rule.workspace_id, sorted(recipients - {rule.saved_by_user_id}), brief)
         recipients &= {rule.saved_by_user_id}
-    await notify(work, rule.workspace_id, sorted(recipients), notice)
+    told = await notify(work, rule.workspace_id, sorted(recipients), notice)
+    if rule.automation_id is None and firing.run_id is not None:
+        data = {"alertRuleId": str(rule.id), "change": change.value}
+        brief = replace(notice, body=_BRIEF_OF_RUNS[change], data=data, item_id=None, run_id=None)
+        await notify(work, rule.workspace_id, sorted(recipients - set(told)), brief)
 
 
 async def notify_disabled(work: UnitOfWork, rule: ToldRule, reason: AlertDisabledReason) -> None:
@@ -129,13 +141,15 @@ def _ids(rule: ToldRule, firing_id: Id) -> dict[str, str]:
     }
 
 
-async def _item_of(work: UnitOfWork, rule: ToldRule) -> Id | None:
-    """The item of the automation that a rule is about."""
-    if rule.automation_id is None:
+async def _item_of(work: UnitOfWork, rule: ToldRule, firing: Firing | None = None) -> Id | None:
+    """The item of the automation that a rule is about, or whose run it met."""
+    in_workspace = select(AUTOMATION.item_id).where(AUTOMATION.workspace_id == rule.workspace_id)
+    if rule.automation_id is not None:
+        statement = in_workspace.where(AUTOMATION.id == rule.automation_id)
+    elif firing is not None and firing.run_id is not None:
+        run, joined = automation_run, automation_run.c.automation_id == AUTOMATION.id
+        statement = in_workspace.join(run, joined).where(run.c.id == firing.run_id)
+    else:
         return None
-    item_id: Id | None = await work.scalar(
-        select(AUTOMATION.item_id).where(
-            AUTOMATION.workspace_id == rule.workspace_id, AUTOMATION.id == rule.automation_id
-        )
-    )
+    item_id: Id | None = await work.scalar(statement)
     return item_id

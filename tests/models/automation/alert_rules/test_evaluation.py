@@ -10,12 +10,14 @@ from sqlalchemy import select, text, update
 from models.automation.alert_rules import checks, commands, evaluation, queries
 from models.automation.alert_rules.conditions import QueueAgeCondition
 from models.automation.alert_rules.purge import purge_firings
+from models.automation.alert_rules.rules import UNSEEN_RUN
 from models.automation.alert_rules.shapes import UpdateAlertRule
 from models.automation.alert_rules.tables import alert_firing, alert_rule
 from models.automation.automations.joins import AUTOMATION
 from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
+from models.core.pagination import PageRequest
 from models.messages.deliveries.tables import delivery
 from models.messages.notifications.tables import notification
 from models.people.workspaces.tables import workspace_member
@@ -142,6 +144,40 @@ async def test_it_counts_what_its_saver_sees_and_is_disabled_when_that_is_gone(
     await evaluated(space)
     assert (await state_of(space, named.id)).state == "firing", "it is the owner's now"
     assert await alerts(space, user_id) == [], "of what they do not see"
+
+
+async def test_who_does_not_see_a_run_is_told_nothing_of_it(space: Space) -> None:
+    version = await make_automation(space)
+    viewer, _ = await space.member(Role.VIEWER)
+    recipients = [space.user_id, viewer]
+    rule = await make_rule(space, FAILURES, label="Any", recipientUserIds=recipients)
+    async with space.database.transaction() as work:
+        its_item = select(AUTOMATION.item_id).where(AUTOMATION.id == version.automation_id)
+        closed = update(item).where(item.c.id == its_item.scalar_subquery())
+        await work.execute(closed.values(access_mode="restricted"))
+    run_id = await failed_run(space, version)
+    await evaluated(space)
+    shown, page = {}, PageRequest(9, None, space.keys, b"")
+    for actor in (space.actor, await actor_of(space, viewer)):
+        async with space.database.transaction() as work:
+            first = await queries.list_firings(work, actor, rule.id, page)
+            listed = await queries.list_rules(work, actor, page)
+        one, whole = first.firings[0], listed.alert_rules[0]
+        shown[actor.user_id] = (one.message, one.value, one.run_id, whole.message)
+        assert (whole.state, one.fired_at) == ("firing", whole.firing_since)
+    message = "1 run or more failed within 10 minutes."
+    assert shown[space.user_id] == (message, 1, run_id, message)
+    assert shown[viewer] == (UNSEEN_RUN, None, None, UNSEEN_RUN)
+    told = select(notification).where(notification.c.workspace_id == space.id)
+    async with space.database.reading() as work:
+        rows = {row.user_id: row for row in await work.rows(told)}
+    assert (rows[space.user_id].body, rows[space.user_id].run_id) == (message, run_id)
+    theirs = rows[viewer]
+    assert (theirs.body, theirs.run_id, theirs.item_id) == (UNSEEN_RUN, None, None)
+    assert set(theirs.data) == {"alertRuleId", "change"}
+    async with space.database.reading() as work:
+        item_id = await work.scalar(its_item)
+    assert [event.item_id for event in await alert_events(space)] == [item_id]
 
 
 async def test_a_rule_of_one_who_left_is_disabled_and_the_others_are_told(space: Space) -> None:
