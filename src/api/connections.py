@@ -33,8 +33,8 @@ _NETWORK_BITS = 64
 class MalformedRequestError(InvalidError):
     """The bytes are no HTTP request (RFC 9112)."""
 
-    def __init__(self) -> None:
-        super().__init__("Invalid HTTP/1.1 request.")
+    def __init__(self, message: str = "Invalid HTTP/1.1 request.") -> None:
+        super().__init__(message)
 
 
 class HeadTooLargeError(PlatformError):
@@ -102,6 +102,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._address: str | None = None
         self._part = _Part.BETWEEN
         self._head_bytes = 0
+        self._names_host = True
         self._upgraded = False
         self._deadline: TimerHandle | None = None
         self._standstill: Standstill
@@ -151,6 +152,12 @@ class BoundedConnection(HttpToolsProtocol):
 
     @override
     def on_headers_complete(self) -> None:
+        hosts = [value for name, value in self.headers if name == b"host"]
+        # A proxy before us may have read the other one (RFC 9112, 3.2).
+        is_old = self.parser.get_http_version() == "1.0"
+        self._names_host = len(hosts) == 1 or (is_old and not hosts)
+        if not self._names_host:
+            raise MalformedRequestError
         super().on_headers_complete()
         self._part = _Part.BODY
 
@@ -177,7 +184,12 @@ class BoundedConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         # The parser takes a URL that is too long for a malformed one.
         is_long = self._part is _Part.HEAD and len(self.url or b"") >= _LONGEST_URL
-        self._refuse(HeadTooLargeError() if is_long else MalformedRequestError())
+        if is_long:
+            self._refuse(HeadTooLargeError())
+        elif not self._names_host:
+            self._refuse(MalformedRequestError("An HTTP/1.1 request has one Host header."))
+        else:
+            self._refuse(MalformedRequestError())
 
     @override
     def _unsupported_upgrade_warning(self) -> None:

@@ -222,7 +222,7 @@ async def test_an_answer_whose_end_nobody_reads_is_given_up(
         (b"GET /healthz HTTP/1.1\r\na: ", b"b" * 1000, 431),
         (b"GET /", b"b" * 1000, 431),
         (
-            b"POST /v1/hooks/abc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+            b"POST /v1/hooks/abc HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
             b"a: " + b"b" * 997 + b"\r\n",
             431,
         ),
@@ -240,6 +240,21 @@ async def test_endless_and_malformed_heads(
     if again:
         await wire.send(again * (MOST_HEAD_BYTES // len(again) + 1))
     await _refused(wire, status)
+
+
+@pytest.mark.parametrize("body", [b"", b"Content-Length: 2\r\n\r\n{}"])
+@pytest.mark.parametrize("hosts", [b"", b"Host: a\r\nHost: b\r\n", b"Host: a\r\nhOST: a\r\n"])
+async def test_a_request_names_its_host_once(connect: Connect, hosts: bytes, body: bytes) -> None:
+    wire = await connect()
+    await wire.send(b"POST /v1/hooks/abc HTTP/1.1\r\n" + hosts + (body or b"\r\n") + HEALTH)
+    told = await _refused(wire, 400)
+    assert told["message"] == "An HTTP/1.1 request has one Host header."
+
+
+async def test_a_request_of_1_0_needs_no_host(connect: Connect) -> None:
+    wire = await connect()
+    await wire.send(b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert " 200 " in await wire.head()
 
 
 async def test_trailers_are_no_headers(connect: Connect, space: Space) -> None:
