@@ -320,6 +320,20 @@ def test_each_leaf_is_judged_by_what_it_names() -> None:
         (node("n", "respond", headers={"Set-Cookie": "a=b"}), "no answer may set"),
         (node("n", "respond", headers={"NEL": "{}"}), "no answer may set"),
         (node("n", "respond", headers={"Strict-Transport-Security": "x"}), "no answer may set"),
+        *(
+            (node("n", "respond", headers={name: "/x"}), "no answer may set")
+            for name in [
+                "Link",
+                "REFRESH",
+                "www-authenticate",
+                "X-Sendfile",
+                "X-Accel-Redirect",
+                "X-Accel-Buffering",
+                "x-lighttpd-send-file",
+                "X-Reproxy-URL",
+                "X-LiteSpeed-Location",
+            ]
+        ),
         (node("n", "respond", headers={"X-A": "…"}), "no header can carry"),
         (node("n", "respond", status=101), "config.status"),
         (node("n", "condition"), "either expression or filter"),

@@ -1,5 +1,6 @@
 """Types that the configs of several kinds consist of."""
 
+import re
 from datetime import datetime
 from typing import Annotated
 
@@ -28,10 +29,13 @@ def _iso_moment(text: str) -> str:
 
 _OF_THE_HOST = frozenset(
     {"alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed"}
-    | {"strict-transport-security"}
+    | {"link", "refresh", "strict-transport-security", "www-authenticate"}
 )
 """By these an answer speaks for every page of the host that gives it, not for itself: with two of
-them an author would be told which others a visitor asks for."""
+them an author would be told which others a visitor asks for, with one asked for their password."""
+
+_OF_PROXIES = re.compile(r"x-(accel|lighttpd|litespeed|reproxy|sendfile|send-file)\b.*")
+"""By these an answer has a proxy before the platform send a file of its own, or ask elsewhere."""
 
 _NOT_TO_SET = _OF_THE_HOST | frozenset(
     {"connection", "content-encoding", "content-length", "date", "keep-alive", "server"}
@@ -41,7 +45,7 @@ _NOT_TO_SET = _OF_THE_HOST | frozenset(
 
 
 def _may_be_set(name: str) -> str:
-    if name.lower() in _NOT_TO_SET:
+    if name.lower() in _NOT_TO_SET or _OF_PROXIES.fullmatch(name.lower()):
         raise ValueError("is a header that no answer may set")
     return name
 
