@@ -51,12 +51,20 @@ def refuse(request: ApiRequest, refusal: PlatformError) -> Response:
 
 def _to_sign_in(request: ApiRequest) -> Response:
     if is_htmx(request):
-        current = urlsplit(request.headers.get("hx-current-url", "/"))
-        target = f"{current.path}?{current.query}" if current.query else current.path
+        target = _page_shown(request.headers.get("hx-current-url", "/"))
         return Response(status_code=401, headers={"HX-Redirect": sign_in_path(target)})
     query = request.url.query
     path = request.url.path if request.method == "GET" else "/"
     return see_other(sign_in_path(f"{path}?{query}" if query else path))
+
+
+def _page_shown(address: str) -> str:
+    """The path of the page that htmx sends a request from; any client may send any text."""
+    try:
+        current = urlsplit(address)
+    except ValueError:
+        return "/"
+    return f"{current.path}?{current.query}" if current.query else current.path
 
 
 def sign_in_path(target: str) -> str:

@@ -241,6 +241,16 @@ async def test_who_is_not_signed_in_is_led_there_and_back(nobody: Visitor, space
     assert answer.headers["location"] == path
 
 
+@pytest.mark.parametrize("address", ["http://[", "http://[::1", "//[x]/", "\xe9://[", "a" * 9_000])
+async def test_the_address_of_a_page_may_be_any_text(
+    nobody: Visitor, space: Space, address: str
+) -> None:
+    headers = {b"HX-Request": b"true", b"HX-Current-URL": address.encode("latin-1")}
+    answer = await nobody.get(space.path.removeprefix("/v1"), headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["hx-redirect"] == "/sign-in"
+
+
 async def test_a_refused_part_of_a_page_leads_to_sign_in(nobody: Visitor, space: Space) -> None:
     path = space.path.removeprefix("/v1")
     headers = {"HX-Request": "true", "HX-Current-URL": f"https://evil.test{path}?a=b"}
