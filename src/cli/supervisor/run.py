@@ -44,7 +44,8 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
                 f"Documentation {connection['docsUrl']}",
                 f"Temporal UI   {connection['temporalUiUrl'] or '(not known)'}",
                 f"Workspace     {connection['workspaceId']}",
-                f"API key       {connection['apiKey']}",
+                # The key has all scopes, and output ends up in logs.
+                f"API key       apiKey in {state.connection}",
                 "",
                 f"The same as JSON: {state.connection}. Logs: {state.logs}. Ctrl-C stops.",
                 "",
