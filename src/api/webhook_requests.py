@@ -9,6 +9,7 @@ from typing import cast
 
 from starlette.responses import Response
 
+from api.kernel.browsers import refuse_subresource
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data
 from models.automation.automation_runs.answers import run_answer
@@ -32,8 +33,9 @@ _WITHOUT_BODY = frozenset({204, 205, 304})
 async def called_webhook(request: ApiRequest) -> Hook:
     """The webhook of the path; it becomes the actor of the request.
 
-    Raises TooOftenError and NotFoundError.
+    Raises NoSubresourceError, TooOftenError and NotFoundError.
     """
+    refuse_subresource(request.headers)
     token = request.path_params["webhookToken"]
     request.quota = request.services.limits.webhooks.take(token)
     # Beside the transaction: planned once, where connections for single statements are.

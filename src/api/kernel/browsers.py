@@ -24,6 +24,10 @@ TOKEN_FIELD = "csrfToken"  # noqa: S105  # the name of a field
 KEY_FIELD = "idempotencyKey"
 _MOST_FIELDS = 1000
 _MOST_COOKIES = 8192
+_ACTIVE_DESTINATIONS = frozenset(
+    {"audioworklet", "json", "manifest", "paintworklet", "script", "serviceworker", "sharedworker"}
+    | {"style", "worker", "xslt"}
+)
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
@@ -48,6 +52,24 @@ class ForeignFormError(DeniedError):
             "Nothing was changed: this was not sent by a page that is open in your session."
             " Reload the page and try again."
         )
+
+
+class NoSubresourceError(DeniedError):
+    """A page of ours asks for what users wrote as a script, a style or a worker of its own.
+
+    The policy of pages names the whole origin, which such a file shares (Fetch Metadata).
+    """
+
+    def __init__(self) -> None:
+        super().__init__("A page of this address may not use this as a script or a style.")
+
+
+def refuse_subresource(headers: Mapping[str, str]) -> None:
+    """Raises NoSubresourceError."""
+    if headers.get("sec-fetch-site") == "same-origin" and (
+        headers.get("sec-fetch-dest") in _ACTIVE_DESTINATIONS
+    ):
+        raise NoSubresourceError
 
 
 @dataclass(frozen=True, slots=True)

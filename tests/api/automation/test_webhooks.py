@@ -71,6 +71,19 @@ async def test_a_signed_call_starts_a_run(client: Client, space: Space, stranger
     assert started == 1
 
 
+async def test_no_page_of_this_address_runs_an_answer(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    made = await make_hook(client, space)
+    for part in ("script", "style", "worker"):
+        of_a_page = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": part}
+        answer = await stranger.get(made["webhookPath"], headers=of_a_page)
+        assert answer.status_code == 403
+    elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "script"}
+    answer = await stranger.get(made["webhookPath"], headers=elsewhere)
+    assert answer.status_code != 403
+
+
 async def test_credentials_and_signatures_never_reach_the_run(
     client: Client, space: Space, stranger: Client
 ) -> None:

@@ -219,6 +219,8 @@ async def test_an_asset_that_is_known_is_not_sent_again(
         ("page.html", "text/html", b"<script>alert(1)</script>"),
         ("picture.svg", "image/svg+xml", b"<svg onload='alert(1)'/>"),
         ("a.pdf", "application/pdf", b"%PDF"),
+        ("a.js", "text/javascript", b"alert(1)"),
+        ("a.css", "text/css", b"p {}"),
     ],
 )
 async def test_no_browser_runs_an_upload(
@@ -234,6 +236,13 @@ async def test_no_browser_runs_an_upload(
         assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
         assert answer.headers["cache-control"] == "private, no-cache"
         assert "access-control-allow-origin" not in answer.headers
+    for part in ("script", "style", "worker", "serviceworker", "sharedworker"):
+        of_a_page = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": part}
+        for method in ("GET", "HEAD"):
+            answer = await anybody.request(method, made["downloadUrl"], headers=of_a_page)
+            assert answer.status_code == 403
+    shown = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "image"}
+    assert (await anybody.get(made["downloadUrl"], headers=shown)).status_code == 200
 
 
 async def test_an_asset_is_named_in_the_disposition(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from api.kernel.browsers import NoSubresourceError
 from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, WRITE
@@ -20,7 +21,7 @@ HOOK = "/v1/hooks/{webhookToken}"
 _CALLED: dict[str, Any] = {
     "access": Access(credential="none", writes=True, raw=True),
     "errors": [
-        *(UnverifiedError, WrongMethodError, TooOftenError),
+        *(UnverifiedError, WrongMethodError, TooOftenError, NoSubresourceError),
         *(BindingError, ExpressionLimitError),
     ],
     "status_code": 202,

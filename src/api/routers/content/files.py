@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from starlette.responses import Response
 
+from api.kernel.browsers import NoSubresourceError, refuse_subresource
 from api.kernel.downloads import RangeNotSatisfiableError, download
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files import commands, queries
@@ -76,17 +77,24 @@ async def delete_file(request: ApiRequest) -> Data[StoredFile]:
 @router.get(
     _ASSET,
     access=Access(credential="none"),
-    errors=[RangeNotSatisfiableError],
+    errors=[NoSubresourceError, RangeNotSatisfiableError],
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
 )
 async def get_asset(request: ApiRequest) -> Response:
     """Download a file; one range may be asked for."""
+    refuse_subresource(request.headers)
     file_id, token = parse_id(request.path_params["fileId"]), request.path_params["assetToken"]
     return download(request, await open_asset(request.work, request.services.keys, file_id, token))
 
 
-@router.head(_ASSET, access=Access(credential="none"), media_type=UNKNOWN_TYPE, statuses=[304])
+@router.head(
+    _ASSET,
+    access=Access(credential="none"),
+    errors=[NoSubresourceError],
+    media_type=UNKNOWN_TYPE,
+    statuses=[304],
+)
 async def head_asset(request: ApiRequest) -> Response:
     """Ask what a download would answer."""
     return await get_asset(request)
