@@ -4,8 +4,7 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -33,6 +32,7 @@ from runtime.families import Queue
 from runtime.ids import new_id
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
+from tests.support.lost_worker import lost_worker
 from tests.support.parked import approval, run_of
 from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
@@ -375,21 +375,6 @@ async def test_a_run_says_since_when_it_waits_for_a_lost_worker(
         async with space.database.transaction() as work:
             await leave(work, worker)
             await leave(work, fresh)
-
-
-@asynccontextmanager
-async def lost_worker(space: Space) -> AsyncIterator[datetime]:
-    """Every queue has had a worker, and lost it then."""
-    worker = new_id()
-    async with space.database.transaction() as work:
-        lost = work.now - timedelta(seconds=30)
-        await beat(work, worker, "there", 1, list(Queue))
-        await work.execute(update(worker_process).values(seen_at=lost))
-    try:
-        yield lost
-    finally:
-        async with space.database.transaction() as work:
-            await leave(work, worker)
 
 
 @pytest.mark.parametrize(

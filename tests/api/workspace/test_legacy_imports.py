@@ -14,11 +14,13 @@ from models.workspace.legacy_imports.rules import (
     RETRIED_IN,
     RUN_LIFECYCLE,
     TAKEN_BACK,
+    WORKED_ON,
     LegacyImportStatus,
 )
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from tests.support.client import Client
 from tests.support.legacy_imports import Administrator, administrator
+from tests.support.lost_worker import lost_worker
 from tests.support.spaces import Space
 
 S = LegacyImportStatus
@@ -101,6 +103,16 @@ async def test_a_move_that_the_table_lacks_is_a_conflict_that_names_the_status(
             assert answer.status_code == 409, (status, answer.text)
             assert f"is {status}," in answer.json()["message"]
             assert await admin.get(str(run_id)) == before
+
+
+async def test_a_run_that_is_worked_on_says_since_when_it_lacks_a_worker(
+    admin: Administrator,
+) -> None:
+    async with lost_worker(admin.space):
+        for status in S:
+            run_id, _ = await made(admin.space, status)
+            shown = await admin.get(str(run_id))
+            assert ("waitingForWorkerSince" in shown) == (status in WORKED_ON), status
 
 
 async def test_a_cancel_of_a_finished_run_changes_nothing(admin: Administrator) -> None:

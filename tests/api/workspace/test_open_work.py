@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from models.sources.data_source_runs.tables import data_source_run
 from runtime.families import Family
 from tests.support.client import Client
 from tests.support.items import read
+from tests.support.lost_worker import lost_worker
 from tests.support.related import make_database
 from tests.support.spaces import Space
 
@@ -58,6 +60,43 @@ async def action_runs(client: Client, space: Space) -> Start:
     body = {"label": "Act", "kind": "transform", "config": {"output": {}}}
     made = read(await client.post(f"{space.path}/actions", json=body), 201)["id"]
     return lambda: client.post(f"{space.path}/actions/{made}/run", json={"wait": False})
+
+
+async def exports(client: Client, space: Space) -> Start:
+    path = f"/v1/databases/{await make_database(client, space, 'Mine')}/export"
+    return lambda: client.post(path, json={"format": "csv"})
+
+
+async def workspace_exports(client: Client, space: Space) -> Start:
+    return lambda: client.post(f"{space.path}/workspace-exports", json={})
+
+
+async def run_operations(client: Client, space: Space) -> Start:
+    body: dict[str, Any] = {"action": "cancel", "filter": {}}
+    return lambda: client.post(f"{space.path}/run-operations", json=body)
+
+
+@pytest.mark.parametrize(
+    ("starting", "place"),
+    [
+        (imports, "{space}/imports/{id}"),
+        (refreshes, "{space}/data-sources/{dataSourceId}/runs/{id}"),
+        (exports, "{space}/exports/{id}"),
+        (workspace_exports, "{space}/workspace-exports/{id}"),
+        (run_operations, "{space}/run-operations/{id}"),
+    ],
+)
+async def test_open_work_says_since_when_it_waits_for_a_lost_worker(
+    client: Client, space: Space, starting: Callable[..., Awaitable[Start]], place: str
+) -> None:
+    made = (await (await starting(client, space))()).json()["data"]
+    path = place.format(**{"space": space.path, "id": made.get("importId"), **made})
+    assert "waitingForWorkerSince" not in read(await client.get(path))
+    async with lost_worker(space) as lost:
+        shown = read(await client.get(path))
+        assert datetime.fromisoformat(shown["createdAt"]) > lost
+        assert shown["waitingForWorkerSince"] == shown["createdAt"]
+    assert "waitingForWorkerSince" not in read(await client.get(path))
 
 
 KINDS: Mapping[Family, tuple[Callable[[Client, Space], Awaitable[Start]], Any]] = {

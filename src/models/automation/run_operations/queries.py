@@ -24,6 +24,7 @@ from models.automation.run_operations.shapes import (
 from models.automation.run_operations.tables import run_operation, run_operation_result
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
+from models.core.lifecycle.workers import with_worker_wait
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -57,7 +58,8 @@ def _visible(actor: Actor) -> Select[Any]:
 
 async def operation_detail(work: UnitOfWork, actor: Actor, operation_id: Id) -> RunOperationShape:
     """One operation, as the actor sees it. Raises NotFoundError."""
-    return shown(await visible_operation(work, actor, operation_id))
+    row = await visible_operation(work, actor, operation_id)
+    return await with_worker_wait(work, shown(row), is_open=row.status in OPEN_OPERATION)
 
 
 async def list_operations(work: UnitOfWork, actor: Actor, page: PageRequest) -> RunOperationList:

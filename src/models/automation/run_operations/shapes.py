@@ -146,6 +146,7 @@ class RunOperationShape(Shape):
     id: Id
     action: OperationAction
     status: OperationStatus
+    waiting_for_worker_since: Moment | None = None
     filter: Annotated[JsonObject, documented_as("WorkspaceRunQuery")] | None = None
     retry: Annotated[JsonObject, documented_as("BulkRetry")] | None = None
     resume: Annotated[JsonObject, documented_as("BulkResume")] | None = None

@@ -6,6 +6,7 @@ The wing of the whole platform knows of workers, and says so through `find_lost_
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 from runtime.database import UnitOfWork
 
@@ -23,6 +24,23 @@ def find_lost_workers_with(find: FindLost) -> None:
     """Ask `find` for lost workers; registering it again changes nothing."""
     if find not in _FIND:
         _FIND.append(find)
+
+
+class OpenWork(Protocol):
+    """An answer about work that says when it was accepted."""
+
+    created_at: datetime
+    waiting_for_worker_since: datetime | None
+
+
+Answer = TypeVar("Answer", bound=OpenWork)
+
+
+async def with_worker_wait(work: UnitOfWork, answer: Answer, *, is_open: bool) -> Answer:
+    """The answer about work, with the time since which it waits for a lost worker."""
+    if is_open:
+        answer.waiting_for_worker_since = await waiting_for_worker_since(work, answer.created_at)
+    return answer
 
 
 async def waiting_for_worker_since(work: UnitOfWork, accepted: datetime) -> datetime | None:

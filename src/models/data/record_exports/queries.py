@@ -10,6 +10,7 @@ from models.content.files.queries import file_names, stored_file
 from models.content.files.shapes import StoredFile
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
+from models.core.lifecycle.workers import with_worker_wait
 from models.core.pagination import PageRequest, native, plain
 from models.data.fields.queries import database_level, load_schema
 from models.data.fields.rules.fields import FieldSpec
@@ -103,7 +104,7 @@ async def export_detail(
     stored = None
     if "fileId" in result:
         stored = await stored_file(work, actor.workspace_id, Id(result["fileId"]), keys)
-    return _shown(found, stored)
+    return await with_worker_wait(work, _shown(found, stored), is_open=found.status in OPEN_JOB)
 
 
 async def visible_export(work: UnitOfWork, actor: Actor, export_id: Id) -> JobRow:

@@ -45,6 +45,7 @@ class ExportDetail(Shape):
     record_count: int
     file: StoredFile | None
     error: str | None
+    waiting_for_worker_since: Moment | None = None
     created_at: Moment
     completed_at: Moment | None
 

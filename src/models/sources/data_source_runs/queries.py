@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Select, select
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
+from models.core.lifecycle.workers import with_worker_wait
 from models.core.lines import of_each
 from models.core.page_addresses import source_run_page
 from models.core.pagination import Page, PageRequest
@@ -58,7 +59,7 @@ async def get_run(
     found = await work.first(statement, of=SourceRunRow)
     if found is None:
         raise NotFoundError("run")
-    return _detail(found)
+    return await with_worker_wait(work, _detail(found), is_open=found.status in OPEN_RUN)
 
 
 async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunRow:
@@ -170,7 +171,7 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
     detail = SpreadsheetImportDetail.model_validate(shown)
     if row.result is not None:
         detail.result = _result(row, row.result)
-    return detail
+    return await with_worker_wait(work, detail, is_open=row.status in OPEN_RUN)
 
 
 async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[str]:

@@ -129,6 +129,7 @@ class DataSourceRunDetail(Shape):
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
+    waiting_for_worker_since: Moment | None = None
     page_url: str
 
 
@@ -224,6 +225,7 @@ class SpreadsheetImportDetail(Shape):
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
+    waiting_for_worker_since: Moment | None = None
     page_url: str
 
 

@@ -9,11 +9,13 @@ from operator import attrgetter
 from sqlalchemy import select
 
 from models.core.base import Id
+from models.core.lifecycle.workers import with_worker_wait
 from models.core.page_addresses import legacy_import_page
 from models.core.pagination import PageRequest
 from models.workspace.legacy_imports.rules import (
     HIDDEN_WINDOW,
     ROLLBACK_WINDOW,
+    WORKED_ON,
     Entry,
     ImportStage,
     LifecycleState,
@@ -43,7 +45,8 @@ _WRITTEN = frozenset({LifecycleState.HIDDEN, LifecycleState.LIVE})
 async def get_run(work: UnitOfWork, run_id: Id) -> LegacyImport:
     """A run with its workspaces. Raises NotFoundError."""
     row = await find_run(work, run_id)
-    return _shown(row, await entries_of(work, row.id), work.now)
+    shown = _shown(row, await entries_of(work, row.id), work.now)
+    return await with_worker_wait(work, shown, is_open=row.status in WORKED_ON)
 
 
 async def list_runs(work: UnitOfWork, page: PageRequest) -> LegacyImportList:

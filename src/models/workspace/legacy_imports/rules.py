@@ -126,6 +126,11 @@ RUN_LIFECYCLE = Lifecycle(
         }
     ),
 )
+WORKED_ON = frozenset(
+    {_S.UPLOADED, _S.VALIDATING, _S.DRY_RUNNING, _S.IMPORTING, _S.VERIFYING, _S.CANCELLING}
+    | {_S.ROLLING_BACK}
+)
+"""The states in which a run needs a worker. In the others it has ended, or waits for a person."""
 """A run at rest has no execution; a rollback or a retry gives it another one."""
 
 AT_ONCE_CANCELLED = frozenset(

@@ -174,6 +174,7 @@ class LegacyImport(Shape):
     completed_at: Moment | None
     created_at: Moment
     updated_at: Moment
+    waiting_for_worker_since: Moment | None = None
     page_url: str
     temporal_workflow_id: str
     temporal_url: str | None = None

@@ -4,10 +4,11 @@ from models.content.files.queries import stored_file
 from models.content.files.shapes import StoredFile
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.core.lifecycle.workers import with_worker_wait
 from models.core.pagination import PageRequest
 from models.messages.jobs.queries import JOB, find_job, jobs_of
 from models.messages.jobs.rows import JobRow
-from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.workspace.workspace_exports.shapes import WorkspaceExport, WorkspaceExportList
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -22,7 +23,7 @@ async def workspace_export(
     file = None
     if found.status == JobStatus.SUCCEEDED:
         file = await stored_file(work, actor.workspace_id, found.id, keys)
-    return _shown(found, file)
+    return await with_worker_wait(work, _shown(found, file), is_open=found.status in OPEN_JOB)
 
 
 async def list_workspace_exports(

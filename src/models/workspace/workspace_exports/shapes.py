@@ -30,6 +30,7 @@ class WorkspaceExport(Shape):
     bytes: int | None = None
     file: StoredFile | None = None
     error: str | None = None
+    waiting_for_worker_since: Moment | None = None
     created_at: Moment
     completed_at: Moment | None = None
 
