@@ -45,3 +45,22 @@ async def test_who_gives_up_takes_no_room() -> None:
     async with limiter.slot("a"):
         pass
     assert limiter._lines == {}
+
+
+async def test_more_than_may_wait_are_refused_at_once_and_told_of_room() -> None:
+    limiter = KeyedLimiter(1, patience=10, waiting=1)
+    await limiter.room("a")
+    async with AsyncExitStack() as first:
+        await first.enter_async_context(limiter.slot("a"))
+        await limiter.room("a")
+        second = asyncio.create_task(AsyncExitStack().enter_async_context(limiter.slot("a")))
+        await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10), limiter.slot("a"):
+                raise AssertionError
+        told = asyncio.create_task(limiter.room("a"))
+        await asyncio.sleep(0)
+        assert not told.done()
+        await limiter.room("b")
+    await asyncio.wait_for(told, 10)
+    await second
