@@ -4,14 +4,16 @@ import asyncio
 import io
 import json
 import tracemalloc
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from openpyxl import load_workbook
 
+from activities.jobs import exports
 from activities.jobs.spreadsheets import write_spreadsheet
 from models.core.access.rules import Role, Scope
 from models.data.record_exports.shapes import ExportFormat
@@ -47,6 +49,32 @@ LABELS = [
 @pytest.fixture
 def exporting(space: Space, settings: Settings) -> Exporting:
     return Exporting(space.database, ObjectStore(settings.object_store))
+
+
+async def test_exports_leave_half_of_the_time_of_a_worker_to_other_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, at_once, longest, rested = [0.0], [0], [0], list[float]()
+
+    async def read_rows(*_: object) -> object:
+        at_once[0] += 1
+        longest[0] = max(longest[0], at_once[0])
+        await yielded()
+        at_once[0] -= 1
+        now[0] += 0.25
+        return object()
+
+    async def sleep(seconds: float) -> None:
+        rested.append(seconds)
+
+    yielded = partial(asyncio.sleep, 0)
+    monkeypatch.setattr(exports, "read_rows", read_rows)
+    monkeypatch.setattr(exports.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    worker = exports.Exports(ObjectStore("memory://"))
+    read = partial(worker._read, cast("Any", None), cast("Any", None), None)
+    await asyncio.gather(*[read() for _ in range(4)])
+    assert (longest[0], rested) == (1, [0.25] * 4)
 
 
 @pytest_asyncio.fixture
