@@ -89,6 +89,7 @@ def _info(environment: ActivityEnvironment, attempt: int) -> Any:
     return dataclasses.replace(environment.info, attempt=attempt)
 
 
+@pytest.mark.long
 async def test_every_error_of_ours_says_whether_it_can_end_otherwise() -> None:
     tried = 0
     for kind in _own_errors():

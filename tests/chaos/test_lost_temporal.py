@@ -233,6 +233,7 @@ async def test_a_delay_keeps_its_due_time(story: Story) -> None:
     assert [story.calls(one) for one in (name, "over")] == [1, 1]
 
 
+@pytest.mark.long
 async def test_a_wait_goes_on(story: Story) -> None:
     assert (await story.ended("told")).status == "succeeded"
     assert by_node(await story.ended("timeout"))["hear"].status == "succeeded"

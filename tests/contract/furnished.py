@@ -30,6 +30,7 @@ from models.sources.data_source_runs.commands.staging import find_run, keep_reje
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet, RunStats
 from models.sources.data_source_runs.tables import data_source_run
+from models.sources.tabular.rules.problems import ErrorKind
 from models.sources.tabular.rules.rejections import Rejection
 from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
 from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
@@ -288,6 +289,7 @@ async def _imports(made: Furnished) -> None:
     made.ids["importId"] = str(import_id)
     made.ids["importDoneId"] = await _ended_run(made, None)
     made.ids["dataSourceDoneRunId"] = await _ended_run(made, made.ids["dataSourceId"])
+    await _ended_run(made, made.ids["dataSourceId"], DataSourceRunStatus.FAILED)
     idle = {"label": "Idle", "kind": "http_json", "config": {"url": "https://example.test/"}}
     made.ids["idleSourceId"] = (await made.post(f"{made.space.path}/data-sources", idle))["id"]
     failed = await _ended_run(made, made.ids["idleSourceId"], DataSourceRunStatus.FAILED)
@@ -310,6 +312,7 @@ async def _ended_run(
     status: DataSourceRunStatus = DataSourceRunStatus.SUCCEEDED,
 ) -> str:
     """A run that has ended without a row."""
+    failed = status is DataSourceRunStatus.FAILED
     run_id, database_id = uuid.uuid4(), made.ids["databaseId"]
     counted = RunStats().model_dump(by_alias=True)
     result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}
@@ -327,6 +330,8 @@ async def _ended_run(
             "progress": {"mapping": []},
             "stats": counted,
             "result": result,
+            "error": "The host does not answer." if failed else None,
+            "error_kind": ErrorKind.FETCH.value if failed else None,
             "created_at": work.now,
             "completed_at": work.now,
         }

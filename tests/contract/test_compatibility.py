@@ -18,6 +18,7 @@ def test_the_present_document_breaks_no_client_of_the_last_release() -> None:
     assert breaks(released(LAST), DOCUMENT, datetime.now(UTC).date()) == []
 
 
+@pytest.mark.long
 def test_the_words_of_a_document_do_not_count() -> None:
     assert breaks(trimmed(DOCUMENT), DOCUMENT, TODAY) == []
     assert breaks(DOCUMENT, trimmed(DOCUMENT), TODAY) == []

@@ -44,7 +44,6 @@ WITHOUT_VALUE = {
         completedAt canceledByUserId cancellationReason rollbackReason rollbackRequestedByUserId""",
     "Cancel legacy import run": """sourceSnapshotTimestamp sourceVersion converterVersion startedAt
         approvedAt rollbackReason rollbackRequestedByUserId""",
-    "List data source runs": "[].error [].errorKind",
     "List action runs": "[].error [].stepResults[].error",
     "Create record": "contentSurfaceId",
     "Update record": "contentSurfaceId",

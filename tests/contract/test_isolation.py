@@ -416,6 +416,7 @@ async def test_the_full_caller_succeeds(
     await each(group, cell)
 
 
+@pytest.mark.long
 async def test_the_full_caller_may_take_away(
     furnished: Furnishing, issuer: DevelopmentIssuer
 ) -> None:

@@ -72,6 +72,7 @@ def test_what_answers_a_cursor_takes_one_and_a_limit() -> None:
             assert links == (name in ARRAYS), path
 
 
+@pytest.mark.long
 async def test_every_list_is_walked_to_its_end_while_rows_come_in(
     used: Furnished, issuer: DevelopmentIssuer
 ) -> None:

@@ -41,6 +41,7 @@ class KeyedCall:
         return await call(self._caller, one, self._made, headers=headers, body=body)
 
 
+@pytest.mark.long
 async def test_every_answer_is_given_again_after_everything_was_deleted(
     furnished: Furnishing, issuer: DevelopmentIssuer
 ) -> None:

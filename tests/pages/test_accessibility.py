@@ -310,6 +310,7 @@ async def test_no_page_breaks_a_rule(
     assert not problems, json.dumps(problems, indent=1)
 
 
+@pytest.mark.long
 async def test_every_page_is_judged_or_said_why_not(paths: dict[str, str]) -> None:
     addresses = {urlsplit(path).path for path in paths.values()}
     pages = {

@@ -87,6 +87,7 @@ async def test_folders_are_listed(s3: S3Adapter, given: ProviderAccess) -> None:
     assert many == [f"many/{number:05}" for number in range(250)]
 
 
+@pytest.mark.long
 async def test_contents_are_read(s3: S3Adapter, given: ProviderAccess, tmp_path: Path) -> None:
     page = await s3.browse(given, Listing("Reports/2025"))
     prices = await s3.describe(given, page.resources[0])

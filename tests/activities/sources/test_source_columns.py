@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -105,6 +105,13 @@ FORMATS: Mapping[str, tuple[str, Json, Callable[[Rows, Sequence[str]], bytes]]] 
     "xlsx": ("http_xlsx", {}, as_workbook),
 }
 OF_OBJECTS = ("json", "path", "wildcard", "auto", "ndjson")
+QUICK = {"json", "csv"}
+"""The formats that stand for the others in a quick run of the tests."""
+
+
+def each(formats: Iterable[str]) -> list[Any]:
+    """The formats, the others than the quick ones for the long tests alone."""
+    return [one if one in QUICK else pytest.param(one, marks=pytest.mark.long) for one in formats]
 
 
 @dataclass
@@ -229,7 +236,7 @@ def mapped(**kinds: str) -> list[Json]:
     ]
 
 
-@pytest.mark.parametrize("form", OF_OBJECTS)
+@pytest.mark.parametrize("form", each(OF_OBJECTS))
 @pytest.mark.parametrize("mode", ["upsert", "replace"])
 async def test_a_row_means_the_same_whatever_its_neighbours_are(
     source: MakeSource, form: str, mode: str
@@ -276,7 +283,7 @@ async def test_objects_of_another_kind_are_refused(
     assert await goods.records() == {"a": {"qty": 3}}
 
 
-@pytest.mark.parametrize("form", ["csv", "xlsx", "sql"])
+@pytest.mark.parametrize("form", each(["csv", "xlsx", "sql"]))
 async def test_a_mapped_column_that_a_table_lacks_is_refused(source: MakeSource, form: str) -> None:
     goods: Source = await source(form, mapped(qty="number"))
     await goods.read([{"code": "a", "qty": 3}])
@@ -285,7 +292,8 @@ async def test_a_mapped_column_that_a_table_lacks_is_refused(source: MakeSource,
     assert run.error == "There is no column qty; there are: code."
 
 
-@pytest.mark.parametrize("form", ["csv", "xlsx", "sql"])
+@pytest.mark.long
+@pytest.mark.parametrize("form", each(["csv", "xlsx", "sql"]))
 @pytest.mark.parametrize("removed", ["archive", "keep"])
 async def test_a_column_that_comes_back_is_right_in_every_row(
     source: MakeSource, form: str, removed: str
@@ -344,7 +352,7 @@ async def test_fields_that_the_source_does_not_fill_are_peoples(source: MakeSour
     assert await goods.records() == {"a": {"note": "mine"}, "b": {}}
 
 
-@pytest.mark.parametrize("form", [*FORMATS])
+@pytest.mark.parametrize("form", each(FORMATS))
 async def test_a_source_may_become_empty(source: MakeSource, form: str) -> None:
     goods: Source = await source(form, removalGuardPercent=30)
     first = await goods.read([])
@@ -369,7 +377,7 @@ async def test_rows_are_where_they_were(source: MakeSource) -> None:
     assert await goods.records() == {"size": {"qty": 3}}, "where there is no list any more"
 
 
-@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "xlsx"])
+@pytest.mark.parametrize("form", each(["json", "ndjson", "csv", "xlsx"]))
 async def test_an_answer_of_no_bytes_is_empty_where_there_were_rows(
     source: MakeSource, form: str
 ) -> None:
@@ -426,7 +434,7 @@ UNREADABLE: Mapping[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "xlsx", "sql"])
+@pytest.mark.parametrize("form", each(["json", "ndjson", "csv", "xlsx", "sql"]))
 async def test_cells_that_cannot_be_read_are_counted_by_column(
     source: MakeSource, form: str
 ) -> None:
@@ -446,7 +454,7 @@ async def test_cells_that_cannot_be_read_are_counted_by_column(
 LONG_KEYS = [1147386954405658704, 1147386954405658705, 1147386954405658706]
 
 
-@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
+@pytest.mark.parametrize("form", each(["json", "ndjson", "csv"]))
 async def test_long_keys_tell_rows_apart_and_are_never_merged(
     source: MakeSource, form: str
 ) -> None:
@@ -530,6 +538,7 @@ async def test_a_source_of_an_older_platform_is_read_without_surprise(source: Ma
     assert await goods.records() == {"a": {"qty": 8}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["json", "csv"])
 async def test_an_import_that_is_renewed_keeps_what_the_source_said(
     source: MakeSource, form: str
@@ -595,7 +604,7 @@ class Model:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "sql"])
+@pytest.mark.parametrize("form", each(["json", "ndjson", "csv", "sql"]))
 @pytest.mark.parametrize("removed", ["archive", "keep"])
 async def test_every_order_of_statements_ends_with_the_last_one(
     source: MakeSource, form: str, removed: str

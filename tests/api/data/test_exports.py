@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import time
 import tracemalloc
 from functools import partial
 from pathlib import Path
@@ -69,7 +70,7 @@ async def test_exports_leave_half_of_the_time_of_a_worker_to_other_work(
 
     yielded = partial(asyncio.sleep, 0)
     monkeypatch.setattr(exports, "read_rows", read_rows)
-    monkeypatch.setattr(exports.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(asyncio, "sleep", sleep)
     worker = exports.Exports(ObjectStore("memory://"))
     read = partial(worker._read, cast("Any", None), cast("Any", None), None)

@@ -76,6 +76,7 @@ async def test_an_incident_is_followed_until_it_is_closed(
         assert await watching.wait() == 0
 
 
+@pytest.mark.long
 async def test_lists_go_on_behind_their_first_page(
     space: Space, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ async def test_a_run_is_shown_with_its_nodes(shell: Shell, space: Space) -> None
     assert [one["nodeId"] for one in whole["nodeRuns"]] == ["pay", "ask"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("status", "code"), [("succeeded", 0), ("failed", 1), ("timed_out", 1), ("cancelled", 2)]
 )

@@ -70,6 +70,7 @@ async def test_totals_count_each_call_once(space: Space) -> None:
     assert await counted(space, later) == 4
 
 
+@pytest.mark.long
 async def test_a_settled_call_still_counts_when_its_log_is_removed(space: Space) -> None:
     await call(space, MONTH)
     await call(space, NOON)

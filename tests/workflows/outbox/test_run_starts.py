@@ -1,6 +1,7 @@
 """The turns of runs that a relay has claimed: what each waits for, and how long at most."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -86,7 +87,7 @@ async def test_beside_other_work_of_others_a_run_rests_as_long_as_the_begin_befo
     rests: list[float], monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     starts, mine, now = RunStarts(), new_id(), [1000.0]
-    monkeypatch.setattr(run_starts.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     first, second = claimed(starts, mine, 2)
     starts.started_other(new_id())
     assert await starts.turn(first)

@@ -22,7 +22,7 @@ from models.automation.alert_rules.tables import (
     alert_firing,
     alert_rule,
 )
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.joins import RUN
 from models.automation.automations.joins import open_automations
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Level
@@ -110,7 +110,7 @@ def visible_rules(
 ) -> Select[Any]:
     """The rules that name no automation and no connection that is closed to the actor.
 
-    `automations` are those that are open to the actor, where the statement has them already.
+    `automations` selects the ids that are open to the actor, where the statement has it already.
     """
     seen = open_automations(actor, Level.VIEW) if automations is None else automations
     return rules.where(
@@ -129,14 +129,14 @@ def _shown(actor: Actor) -> Select[Any]:
 
 
 def _findings(actor: Actor, automations: Select[Any]) -> Sequence[ColumnElement[Any]]:
-    """Message, value and run of a firing, or none of them where it is a run of no such automation.
+    """Message, value and run of a firing; less where none of `automations` has the run.
 
-    A rule over the workspace counts what its saver sees, and others may not.
+    A rule over the workspace counts runs that its saver sees, and others may not see.
     """
     hidden = exists().where(
-        automation_run.c.id == _firing.run_id,
-        automation_run.c.workspace_id == actor.workspace_id,
-        automation_run.c.automation_id.not_in(automations),
+        RUN.id == _firing.run_id,
+        RUN.workspace_id == actor.workspace_id,
+        RUN.automation_id.not_in(automations),
     )
     return (
         case((hidden, UNSEEN_RUN), else_=_firing.message).label("message"),

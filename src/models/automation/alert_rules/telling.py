@@ -7,7 +7,7 @@ from typing import Protocol
 from sqlalchemy import select
 
 from models.automation.alert_rules.rules import UNSEEN_RUN, AlertChange, AlertDisabledReason
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.joins import RUN
 from models.automation.automations.joins import AUTOMATION
 from models.core.access.rules import Principal, PrincipalType
 from models.core.base import Id
@@ -147,8 +147,7 @@ async def _item_of(work: UnitOfWork, rule: ToldRule, firing: Firing | None = Non
     if rule.automation_id is not None:
         statement = in_workspace.where(AUTOMATION.id == rule.automation_id)
     elif firing is not None and firing.run_id is not None:
-        run, joined = automation_run, automation_run.c.automation_id == AUTOMATION.id
-        statement = in_workspace.join(run, joined).where(run.c.id == firing.run_id)
+        statement = in_workspace.where(AUTOMATION.id == RUN.automation_id, RUN.id == firing.run_id)
     else:
         return None
     item_id: Id | None = await work.scalar(statement)

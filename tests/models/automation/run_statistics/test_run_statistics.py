@@ -230,6 +230,7 @@ def test_a_span_is_of_whole_periods() -> None:
     assert (days.until - days.since, days.until.hour) == (timedelta(days=30), 0)
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.integers(0, 220), st.integers(1, 1_000), min_size=1), st.floats(0.01, 1))
 def test_a_percentile_is_the_nearest_rank(counts: dict[int, int], share: float) -> None:
     ranked = [bucket for bucket in sorted(counts) for _ in range(counts[bucket])]

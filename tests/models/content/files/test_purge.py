@@ -84,6 +84,7 @@ async def furnish(space: Space) -> PlacedTarget:
     return folder
 
 
+@pytest.mark.long
 async def test_everything_below_an_old_item_goes(space: Space, foreign: Space) -> None:
     theirs = await furnish(foreign)
     kept = await rows_of(foreign)

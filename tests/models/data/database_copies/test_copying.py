@@ -293,6 +293,7 @@ async def everything_seen(client: Client, space: Space) -> Any:
     return [one["id"] for one in databases], [one["id"] for one in items]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 1_000])
 async def test_nobody_sees_a_copy_before_it_is_whole(
     client: Client, space: Space, count: int
@@ -340,6 +341,7 @@ class FailsAt(DatabaseCopies):
         return progress
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("k", [0, 1, 100, 101, 250, 400, 777, 900, 999, 1_000])
 async def test_a_copy_that_fails_leaves_nothing(client: Client, space: Space, k: int) -> None:
     target = await made(client, space, label="T", fields=[])

@@ -291,6 +291,7 @@ async def test_a_field_that_is_named_alone_is_told_how_it_is_read(
     assert "The field is read as record.price" in answer.json()["message"]
 
 
+@pytest.mark.long
 async def test_a_record_with_which_a_formula_grows_without_end_is_not_written(
     client: Client, lines: str
 ) -> None:
