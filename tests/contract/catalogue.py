@@ -353,6 +353,7 @@ EXAMPLES: Mapping[str, Example] = {
             "rate": 5,
         }
     ),
+    "get_automation_run_batch": GET,
     "list_run_operations": GET,
     "get_run_operation": Example(private=True),
     "list_run_operation_results": Example(

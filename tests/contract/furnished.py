@@ -430,6 +430,8 @@ async def _automations(made: Furnished) -> None:
     made.ids["versionId"] = published["publishedVersionId"]
     run = await made.post(f"{path}/run")
     made.ids["runId"] = run["id"]
+    batch = await made.post(f"{path}/runs/batch", {"payloads": [{}]})
+    made.ids["batchId"] = batch["id"]
     saved = await made.post(
         f"{made.space.path}/run-filters",
         {"label": "Failed", "query": {"status": "failed"}, "shared": True},

@@ -79,6 +79,13 @@ class Wait:
         """True when the process stops before what the caller waits for."""
         return self._is_patient and self._awaited.is_closing
 
+    def turn_to(self, work_id: UUID) -> bool:
+        """Wait for other work from now on; False where it is waited for already."""
+        if work_id == self._work_id:
+            return False
+        self._work_id, self._end = work_id, self._awaited.end_of(work_id)
+        return True
+
     async def pause(self, waited: float, seconds_left: float) -> None:
         """Wait for a notification, for less than `seconds_left` after having `waited` so long."""
         if self.is_over:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -18,9 +19,17 @@ from runtime.database import Database, UnitOfWork
 
 T = TypeVar("T")
 
-Poll: TypeAlias = Callable[[UnitOfWork, bool], Awaitable[T | None]]
+
+@dataclass(frozen=True, slots=True)
+class EndOf:
+    """Nothing can be answered before the end of some work."""
+
+    work_id: UUID
+
+
+Poll: TypeAlias = Callable[[UnitOfWork, bool], Awaitable[T | EndOf | None]]
 """Takes a reading and whether the time is over. Gives what stands under `data` or a Response, or
-None to be asked again. When the time is over it must answer or raise."""
+None to be asked again, or what else to wait for. When the time is over it must answer or raise."""
 
 
 Then: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
@@ -73,6 +82,10 @@ async def _answer(
             found = await deferred.poll(work, last)
         if await is_gone():
             raise ClientGoneError
-        if found is not None:
+        if isinstance(found, EndOf):
+            # Its end may have come between the reading and this line.
+            if deferred.wait.turn_to(found.work_id):
+                continue
+        elif found is not None:
             return found if isinstance(found, Response) else Data(found)
         await deferred.wait.pause(waited, deferred.within - waited)

@@ -157,3 +157,52 @@ async def test_an_action_run_is_waited_for(client: Client, space: Space) -> None
     assert (read(answer)["id"], read(answer)["status"]) == (str(run_id), "failed")
     again = await client.get(f"{path}/runs/{run_id}", params={"wait": "60"})
     assert read(again)["status"] == "failed"
+
+
+async def _batch(client: Client, space: Space, count: int) -> tuple[str, Json]:
+    made = await publish(client, space)
+    body = {"payloads": [{"n": number} for number in range(count)]}
+    batch = read(await client.post(f"{path_of(made)}/runs/batch", json=body))
+    return f"{path_of(made)}/runs/batches/{batch['id']}", batch
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+async def test_a_batch_is_answered_when_all_of_its_runs_have_ended(
+    client: Client, space: Space, backwards: bool
+) -> None:
+    path, batch = await _batch(client, space, 3)
+    run_ids = [result["runId"] for result in batch["results"]]
+    shown = read(await client.get(path))
+    assert (shown["id"], shown["accepted"], shown["open"]) == (batch["id"], 3, 3)
+    assert shown["runs"] == [{"runId": run_id, "status": "queued"} for run_id in run_ids]
+    asked = asyncio.create_task(client.get(path, params={"wait": "60"}))
+    for run_id in reversed(run_ids) if backwards else run_ids:
+        done, _ = await asyncio.wait([asked], timeout=0.05)
+        assert not done
+        async with space.database.transaction() as work:
+            assert await abandon(work, UUID(run_id), RunStatus.FAILED, "Enough.")
+    shown = read(await _answer(asked))
+    assert (shown["open"], shown["statuses"]) == (0, {"failed": 3})
+    # An ended batch is not waited for.
+    assert (
+        read(await _answer(asyncio.create_task(client.get(path, params={"wait": "60"})))) == shown
+    )
+
+
+async def test_a_batch_is_answered_after_the_wait_as_it_is(client: Client, space: Space) -> None:
+    path, batch = await _batch(client, space, 2)
+    async with space.database.transaction() as work:
+        await abandon(work, UUID(batch["results"][0]["runId"]), RunStatus.CANCELLED, "Enough.")
+    shown = read(await client.get(path, params={"wait": "1"}))
+    assert (shown["open"], shown["statuses"]) == (1, {"cancelled": 1, "queued": 1})
+
+
+async def test_a_batch_that_is_none_or_of_another_automation_is_not_found(
+    client: Client, space: Space, foreign: Space
+) -> None:
+    path, batch = await _batch(client, space, 1)
+    other, _ = await _batch(client, space, 1)
+    elsewhere = f"{other.rpartition('/')[0]}/{batch['id']}"
+    assert (await client.get(elsewhere)).status_code == 404
+    assert (await client.get(f"{path.rpartition('/')[0]}/{space.id}")).status_code == 404
+    assert (await client.with_token(foreign.token).get(path)).status_code == 404

@@ -92,6 +92,8 @@ async def test_a_batch_is_accepted_once_under_its_key(client: Client, space: Spa
     key = {"Idempotency-Key": "nightly"}
     first = await batch(client, made, [{"n": 1}, {"n": 2}], **key)
     assert await batch(client, made, [{"n": 1}, {"n": 2}], **key) == first
+    shown = read(await client.get(f"{path_of(made)}/runs/batches/{first['id']}"))
+    assert [run["runId"] for run in shown["runs"]] == [one["runId"] for one in first["results"]]
     assert len(await payloads_of(client, made)) == 2
 
 

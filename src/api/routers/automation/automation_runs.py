@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TypeVar
 
+from api.kernel.deferred import EndOf
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router, WaitSeconds
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from api.run_links import add_links
@@ -22,6 +23,7 @@ from models.automation.automation_runs.shapes import (
     NodeRunList,
     RetryRun,
     RunBatch,
+    RunBatchDetail,
     RunFromNode,
     RunNow,
     RunsBatched,
@@ -71,12 +73,34 @@ async def run_automation_batch(request: ApiRequest, body: RunBatch) -> Data[Runs
     The published version is run, and the automation must be enabled. A payload that is refused,
     by the input schema or for want of a slot, has an error as its result; the others are queued
     together. Each run counts for the rate limit of run starts: further starts wait until the limit
-    has caught up.
+    has caught up. `GET …/runs/batches/{id}` shows them together.
     """
-    automation_id = request.ids["automationId"]
-    answer = await run_batches.run_batch(request.work, request.actor, automation_id, body)
+    automation_id, batch_id = request.ids["automationId"], request.new_id
+    answer = await run_batches.run_batch(request.work, request.actor, automation_id, batch_id, body)
     request.count_run_starts(max(0, answer.accepted - 1))
     return Data(answer)
+
+
+@router.get(f"{AUTOMATION}/runs/batches/{{batchId}}", access=READ)
+async def get_automation_run_batch(
+    request: ApiRequest, wait: WaitSeconds = 0
+) -> Data[RunBatchDetail]:
+    """Get the runs of a batch.
+
+    With `wait=30` the answer comes when all of them have ended, and after 30 seconds as they are
+    then; at most 60.
+    """
+    actor, automation_id = request.actor, request.ids["automationId"]
+    batch_id = request.ids["batchId"]
+
+    async def poll(work: UnitOfWork, last: bool) -> RunBatchDetail | EndOf:
+        batch = await run_batches.get_batch(work, actor, automation_id, batch_id)
+        open_ids = [run.run_id for run in batch.runs if run.status in OPEN_RUN]
+        return EndOf(open_ids[0]) if open_ids and not last else batch
+
+    batch = await run_batches.get_batch(request.work, actor, automation_id, batch_id)
+    awaited = request.awaited(batch_id, poll, seconds=wait if batch.open else 0)
+    return awaited or Data(batch)
 
 
 @router.post(f"{AUTOMATION}/test-run", access=AWAITED, errors=[RunError])

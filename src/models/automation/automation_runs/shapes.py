@@ -21,13 +21,17 @@ class RunNow(Input):
     """Short texts to find the run by."""
 
 
+MOST_RUNS = 1_000
+"""Runs of one batch."""
+
+
 class RunBatch(Input):
     """Body of run batch: the payloads of up to 1,000 runs, and the attributes of each."""
 
     model_config = example({"payloads": [{"name": "Ada"}, {"name": "Grace"}]})
 
-    payloads: Annotated[list[JsonObject], Field(min_length=1, max_length=1_000)]
-    attributes: Annotated[list[Attributes], Field(max_length=1_000)] | None = None
+    payloads: Annotated[list[JsonObject], Field(min_length=1, max_length=MOST_RUNS)]
+    attributes: Annotated[list[Attributes], Field(max_length=MOST_RUNS)] | None = None
     """As many as there are payloads, in the same order."""
 
     @model_validator(mode="after")
@@ -59,9 +63,32 @@ class BatchedRun(Shape):
 class RunsBatched(Shape):
     """The numbers of payloads accepted and refused, and `results` in the order of the payloads."""
 
+    id: Id
+    """The id of the batch, under which its runs can be read together."""
     accepted: int
     refused: int
     results: list[BatchedRun]
+
+
+class RunOfBatch(Shape):
+    """One run of a batch."""
+
+    run_id: Id
+    status: RunStatus
+
+
+class RunBatchDetail(Shape):
+    """The runs of a batch as they are now; it has ended when none is `open`.
+
+    `statuses` has the number of runs by status. Runs that were removed are not counted.
+    """
+
+    id: Id
+    created_at: Moment
+    accepted: int
+    open: int
+    statuses: dict[RunStatus, int]
+    runs: list[RunOfBatch]
 
 
 class TestRun(Input):
