@@ -16,7 +16,7 @@ from typing_extensions import override
 from models.core.problems import sentence
 from models.data.fields.locks import DatabaseBusyError
 from runtime.errors import InternalError, ValidationError
-from runtime.failure_converter import described
+from runtime.failure_converter import message_of
 
 log = structlog.get_logger()
 
@@ -167,5 +167,5 @@ class _Final(ActivityInboundInterceptor):
             # Its text stays in the log, for it may quote anything (promise I8).
             log.exception("an activity is not done again", attempt=attempt)
             raise ApplicationError(
-                described(error), type=type(error).__name__, non_retryable=True
+                message_of(error), type=type(error).__name__, non_retryable=True
             ) from error

@@ -33,14 +33,14 @@ class BriefFailureConverter(DefaultFailureConverter):
             failure.stack_trace = ""
             return
         converted = ApplicationError(
-            described(exception)[:MESSAGE_LIMIT], type=type(exception).__name__
+            message_of(exception)[:MESSAGE_LIMIT], type=type(exception).__name__
         )
         super().to_failure(converted, payload_converter, failure)
         frames = traceback.format_list(_own_frames(exception.__traceback__))
         failure.stack_trace = "".join(frames)[-STACK_LIMIT:]
 
 
-def described(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """The code or the class, what PostgreSQL calls it, and the place in our code."""
     name = error.code if isinstance(error, PlatformError) else type(error).__name__
     origin = getattr(error, "orig", None) or error

@@ -237,9 +237,9 @@ def _filled(table: Table, request: Fill) -> Iterator[bytes]:
             number = table.numbers.of(position)
             batch.add(made, b"" if made.skipped else request.lines.line(position, number, made))
             if remaining and (made.lost_columns or made.skipped):
-                told = [*islice(rejections.of(number, row, made), remaining)]
-                batch.rejections += told
-                remaining -= len(told)
+                rejected = [*islice(rejections.of(number, row, made), remaining)]
+                batch.rejections += rejected
+                remaining -= len(rejected)
             position += 1
             if batch.is_full:
                 yield batch.message()

@@ -9,7 +9,14 @@ from starlette.responses import Response
 
 from api.console.entered import Entered, Fields, attempt
 from api.console.forms import Form, body_of, paged
-from api.console.imports.mapping import NEW_KINDS, field_body, fillable, lines_of, read_mapping
+from api.console.imports.mapping import (
+    NEW_KINDS,
+    Mapped,
+    field_body,
+    fillable,
+    lines_of,
+    read_mapping,
+)
 from api.console.integrations.calls import Outcome, outcome_of
 from api.console.rendering import page, see_other
 from api.console.routing import page_router
@@ -120,10 +127,7 @@ async def check_mapping(request: ApiRequest, body: Fields) -> Response:
     target = parse_id(body.texts.get("database", ""))
 
     async def check() -> Response:
-        job = await _own(request)
-        preview = await preview_outcome(request.work, request.actor, job.id, last=True)
-        assert preview is not None, "the last look raises while there is nothing"
-        mapped = read_mapping(preview, await _fields(request, target), body.texts)
+        job, preview, mapped = await _mapped(request, target, body.texts)
         fields = {**_source(job.input), "fields": mapped.fields}
         entered = {f"into.{place}": "" for place in range(len(preview.columns))} | body.texts
         return await _read(request, fields, job.input["draft"]["label"], target, entered)
@@ -146,11 +150,7 @@ async def start_import_by_form(request: ApiRequest, body: Fields) -> Response:
     target = parse_id(body.texts.get("database", ""))
 
     async def start() -> Id:
-        job = await _own(request)
-        preview = await preview_outcome(request.work, request.actor, job.id, last=True)
-        assert preview is not None, "the last look raises while there is nothing"
-        fields = await _fields(request, target)
-        mapped = read_mapping(preview, fields, body.texts)
+        job, preview, mapped = await _mapped(request, target, body.texts)
         if target is not None:
             for entry in mapped.new_fields:
                 field = body_of(CreateField, field_body(entry))
@@ -229,6 +229,16 @@ async def _own(request: ApiRequest) -> JobRow:
     if "import" not in job.input["draft"]:
         raise NotFoundError("import preview")
     return job
+
+
+async def _mapped(
+    request: ApiRequest, target: Id | None, texts: Mapping[str, str]
+) -> tuple[JobRow, DataSourcePreview, Mapped]:
+    """The preview of the path, what it found, and the mapping of a form. Raises ValidationError."""
+    job = await _own(request)
+    preview = await preview_outcome(request.work, request.actor, job.id, last=True)
+    assert preview is not None, "the last look raises while there is nothing"
+    return job, preview, read_mapping(preview, await _fields(request, target), texts)
 
 
 def _source(held: Mapping[str, Any]) -> JsonObject:
