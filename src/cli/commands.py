@@ -10,7 +10,7 @@ from cli.client.runs_commands import runs
 from cli.convert.command import convert
 from cli.demo.command import demo
 from cli.deploy.command import deploy
-from cli.doctor import doctor
+from cli.doctor.command import doctor
 from cli.history import history
 from cli.legacy_imports.command import legacy_import
 from cli.migrate import migrate
