@@ -235,7 +235,12 @@ def _print(found: Standing) -> None:
         say(screen, "Every value that can be read is under the current key.")
     _print_tokens(found)
     if found.older and not found.left:
-        say(screen, "Next: remove the older key from WORKSPACE_SECRET_KEY, and restart.")
+        before = "use or replace what is listed, then " if _is_any_token_left(found) else ""
+        say(screen, f"Next: {before}remove the older key from WORKSPACE_SECRET_KEY, and restart.")
+
+
+def _is_any_token_left(found: Standing) -> bool:
+    return bool(found.api_keys or found.share_links or found.invitations)
 
 
 def _print_tokens(found: Standing) -> None:
