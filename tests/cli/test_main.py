@@ -7,8 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.commands import app
 from models.migrations.runner import current
