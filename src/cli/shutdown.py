@@ -38,6 +38,8 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
                 yield
             finally:
                 for task in tasks:
-                    task.cancel()
+                    # A second cancel would break off what a task does at its end.
+                    if not task.cancelling():
+                        task.cancel()
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None

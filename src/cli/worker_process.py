@@ -38,6 +38,7 @@ from cli.near_calls import NearCallInterceptor
 from cli.polling import require_polling
 from cli.presence import report_presence
 from cli.quarantine.process import QuarantineProcess
+from cli.secret_keys import require_secret_key, watch_secret_key
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_parts import open_parts
 from models.registrations import register_models
@@ -250,8 +251,8 @@ async def run_worker(
     """Work until SIGTERM or SIGINT, then drain; from the moment it is ready, touch `heartbeat`.
 
     `predecessor` is the exit code of the process before this one, where somebody saw its end.
-    Raises SilentWorkerError for workers that no longer poll, and whatever a worker failed with:
-    their process must be replaced.
+    Raises StartError for a wrong secret key, SilentWorkerError for workers that no longer poll, and
+    whatever a worker failed with: their process must be replaced.
     """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -260,8 +261,13 @@ async def run_worker(
     url, version = settings.database_url.get_secret_value(), WorkerVersion.of(settings)
     evaluations = LONG_EVALUATIONS_OF_ONE_WORKSPACE
     refuse_beyond(evaluations, waiting=evaluations)
+    await require_secret_key(settings)
     async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
-        beside = background(_beat(heartbeat), report_presence(parts.database, queues))
+        beside = background(
+            _beat(heartbeat),
+            report_presence(parts.database, queues),
+            watch_secret_key(parts.database, parts.keys),
+        )
         cut_off = partial(_cut_off_later, code=1)
         async with running_workers(parts, version, url, queues, predecessor, cut_off), beside:
             names = [queue.value for queue in queues]

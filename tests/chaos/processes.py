@@ -16,8 +16,10 @@ from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually
+from tests.support.spaces import MASTER_SECRET
 
-SECRET = "a secret of the chaos tests that is long enough to be one"
+SECRET = MASTER_SECRET
+"""The key that a database of the tests is written under."""
 
 
 WITHOUT_OWNER = (

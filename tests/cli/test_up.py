@@ -190,9 +190,21 @@ def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr
     assert re.search(rf"ok +Platform +answers at {up.connection['baseUrl']}", found.stdout)
-    subjects = ("PostgreSQL", "Schema", "Object store", "Temporal", "Search attributes", "Workers")
+    subjects = [
+        *("PostgreSQL", "Schema", "Secret key", "Object store", "Temporal", "Search attributes"),
+        *("Workers", "Identity provider"),
+    ]
     for subject in subjects:
         assert re.search(rf"^ok +{subject} ", found.stdout, re.MULTILINE)
+    assert re.search(r"^warning +Mail server +not configured", found.stdout, re.MULTILINE)
+    as_json = json.loads(command("doctor", "--json", f"--state-dir={up.directory}").stdout)
+    assert as_json["ok"]
+    assert {*subjects} < {check["subject"] for check in as_json["checks"]}
+    wrong = command(
+        "doctor", f"--state-dir={up.directory}", WORKSPACE_SECRET_KEY="another key " * 4
+    )
+    assert wrong.returncode == 1
+    assert re.search(r"^failure +Secret key ", wrong.stdout, re.MULTILINE)
     nothing = command("doctor", f"--state-dir={tmp_path}")
     assert nothing.returncode == 1
     assert f"No platform runs on {tmp_path}" in nothing.stderr

@@ -28,7 +28,7 @@ _MOST_WORKERS = 500
 
 async def system_state(work: UnitOfWork) -> SystemState:
     """The state of the platform now."""
-    workers = await _workers(work)
+    workers = await worker_processes(work)
     alive = [worker for worker in workers if worker.alive]
     return SystemState(
         checked_at=work.now,
@@ -110,7 +110,8 @@ async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
     ]
 
 
-async def _workers(work: UnitOfWork) -> list[WorkerBody]:
+async def worker_processes(work: UnitOfWork) -> list[WorkerBody]:
+    """The worker processes of the last hour, whether they are alive or not."""
     process = worker_process.c
     statement = (
         select(worker_process)
