@@ -4,7 +4,7 @@ A request or an activity call commits in `Database.transaction()` or `Database.s
 """
 
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, cast
@@ -95,6 +95,7 @@ class Database:
         """Called after a commit with `Work.answered`; the process sets it."""
         self.connections = pool_size + _OVERFLOW
         """Units of work at once; the next one waits."""
+        self._waiting = 0
         self._reach = sessions.Reach(patience)
         options: dict[str, Any] = {
             "application_name": application,
@@ -154,10 +155,27 @@ class Database:
     @asynccontextmanager
     async def connection(self, engine: AsyncEngine | None = None) -> AsyncIterator[AsyncConnection]:
         """A connection of the engine, or of one that shares its pool."""
-        if self.pool.checkedout() >= self.connections:
-            await self._singles.require_answer(is_open=True)
-        async with (engine or self.engine).connect() as connection:
+        async with AsyncExitStack() as stack:
+            self._waiting += 1
+            try:
+                if self.pool.checkedout() >= self.connections:
+                    await self._singles.require_answer(is_open=True)
+                connecting = (engine or self.engine).connect()
+                connection = await stack.enter_async_context(connecting)
+            finally:
+                self._waiting -= 1
             yield connection
+
+    def pools(self) -> Sequence[sessions.PoolState]:
+        """The connections of this process now: of transactions, and of single statements."""
+        transactions = sessions.PoolState(
+            name="transactions",
+            in_use=self.pool.checkedout(),
+            idle=self.pool.checkedin(),
+            waiting=self._waiting,
+            most=self.connections,
+        )
+        return [transactions, self._singles.state()]
 
     def _try_idle(self, connection: AdaptedConnection, *_: object) -> None:
         """Called by the engine before it hands out a connection: one that is lost is replaced."""

@@ -185,6 +185,17 @@ _UNPREPARED = {"prepare_threshold": None}
 POOLED = Sessions(_UNPREPARED, _UNPREPARED, PooledConnection)
 
 
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """The connections of a pool now, and those who wait for one."""
+
+    name: str
+    in_use: int
+    idle: int
+    waiting: int
+    most: int
+
+
 class SinglePool:
     """A pool of connections that each execute one statement by itself."""
 
@@ -277,3 +288,14 @@ class SinglePool:
             connection = await self._connect()
             self._answered_at = time.monotonic()
             await connection.close()
+
+    def state(self) -> PoolState:
+        """The connections now."""
+        known = self.pool.get_stats()
+        return PoolState(
+            name="statements",
+            in_use=self._held,
+            idle=known["pool_available"],
+            waiting=known["requests_waiting"],
+            most=known["pool_max"],
+        )

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, select, text, update
+from sqlmodel import SQLModel
 
+from api.app import create_app
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.run_statistics.sums import settle_runs
+from models.core.lifecycle.commands import executed_tables
+from models.migrations.status_triggers import counting
+from models.workspace.system.commands import merge_ended_work
+from models.workspace.system.tables import ended_work
 from runtime.clock import utc_now
+from runtime.settings import Settings
 from tests.support.ageing import make_automation, run_row
-from tests.support.client import Client
+from tests.support.client import Client, Contract
 from tests.support.spaces import Space
 
 BOARD = json.loads(Path("docs/operations/grafana.json").read_text(encoding="utf-8"))
@@ -90,6 +97,69 @@ async def test_counted_attributes_have_listed_values_alone(
         ("region", "succeeded", "other"): 1,
         ("region", "cancelled", "eu"): 1,
     }
+
+
+@pytest.mark.parametrize("status", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.TIMED_OUT])
+async def test_ended_runs_are_counted_by_outcome(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch, status: RunStatus
+) -> None:
+    monkeypatch.setattr("api.kernel.metrics.STATE_SECONDS", 0)
+    label = ("automation-run", status.value)
+    version = await make_automation(space)
+    before = (await scraped(client)).get("workspace_ended_work_total", {}).get(label, 0)
+    for _ in range(3):
+        await ended(space, version, status, None)
+    # What is removed later, and what the sweep has merged, still counts.
+    async with space.database.transaction() as work:
+        ours = automation_run.c.workspace_id == space.id
+        await work.execute(delete(automation_run).where(ours))
+        while await merge_ended_work(work):
+            pass
+        kind = ended_work.c.kind == label[0]
+        rows = select(ended_work).where(kind, ended_work.c.status == label[1])
+        assert len(await work.rows(rows)) == 1
+    assert (await scraped(client))["workspace_ended_work_total"][label] == before + 3
+
+
+async def test_every_table_of_durable_work_counts_its_ends(space: Space) -> None:
+    async with space.database.reading() as work:
+        rows = await work.rows(
+            text("SELECT proname, prosrc FROM pg_proc WHERE proname LIKE '%\\_count\\_end'")
+        )
+    found = {row.proname: " ".join(row.prosrc.split()) for row in rows}
+    wanted = {
+        f"{kind.table.name}_count_end": " ".join(counting(kind).split("$$")[1].split())
+        for kind in executed_tables(SQLModel.metadata)
+    }
+    assert found == wanted
+
+
+async def test_a_process_shows_its_memory_its_processor_and_its_connections(client: Client) -> None:
+    metrics = await scraped(client)
+    assert metrics["process_resident_memory_bytes"][()] > 10_000_000
+    assert metrics["process_cpu_seconds_total"][()] > 0
+    for name in ("in_use", "idle", "waiting", "max"):
+        shown = metrics[f"workspace_database_connections_{name}"]
+        assert set(shown) == {("transactions",), ("statements",)}
+    assert metrics["workspace_database_connections_max"][("transactions",)] == 15
+    assert metrics["workspace_database_up"][()] == 1
+
+
+async def test_metrics_answer_without_a_database(
+    settings: Settings, client: Client, contract: Contract, space: Space
+) -> None:
+    everything = (await scraped(client)).keys()
+    url = type(settings.database_url)("postgresql://127.0.0.1:1/none")
+    app = create_app(settings.model_copy(update={"database_url": url}), background=())
+    alone = Client(app, contract, space.token)
+    assert (await alone.get("/v1/me")).status_code == 503
+    metrics = await scraped(alone)
+    assert metrics["workspace_database_up"][()] == 0
+    assert metrics["workspace_http_requests_total"][("get_me", "503")] == 1
+    assert metrics["process_resident_memory_bytes"][()] > 0
+    of_the_database = {"workspace_relay_waiting", "workspace_workers"}
+    assert of_the_database <= everything
+    assert not of_the_database & metrics.keys()
 
 
 async def test_the_dashboard_shows_what_there_is(client: Client) -> None:
