@@ -11,6 +11,8 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.typing import EventDict, Processor
 
+from runtime.process_output import real_stderr
+
 _SECRET_NAMES = re.compile(
     r"(?i)authorization|cookie|token|secret|password|passwd|api[-_]?key|pepper|credential"
 )
@@ -45,7 +47,7 @@ def configure_logging(style: Literal["json", "console"] = "json", level: str = "
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(real_stderr())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=processors,

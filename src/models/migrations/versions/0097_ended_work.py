@@ -8,12 +8,15 @@ down_revision = "0094"
 branch_labels = None
 depends_on = None
 
+_SOURCE_RUN = (
+    "CASE WHEN (NEW.data_source_id IS NULL)"
+    " THEN 'spreadsheet-import' ELSE 'data-source-refresh' END"
+)
 _KINDS = {
     "action_run": ("'action-run'", "completed_at", "true"),
     "automation_run": ("'automation-run'", "completed_at", "true"),
     "data_source_run": (
-        "CASE WHEN (NEW.data_source_id IS NULL)"
-        " THEN 'spreadsheet-import' ELSE 'data-source-refresh' END",
+        _SOURCE_RUN,
         "completed_at",
         "true",
     ),
