@@ -43,6 +43,7 @@ from cli.shutdown import (
     cut_off_later,
     until_stopped,
 )
+from cli.worker_metrics import metrics_served, with_sdk_listener
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime.bounded_processes import refuse_beyond
@@ -262,23 +263,24 @@ async def run_worker(
     evaluations = LONG_EVALUATIONS_OF_ONE_WORKSPACE
     refuse_beyond(evaluations, waiting=evaluations)
     cut_off = partial(_cut_off_later, code=1)
+    settings, sdk_metrics = with_sdk_listener(settings)
     with stop.while_starting():
-        async with open_parts(
-            settings, "workspace-worker", settings.worker_metrics_address
-        ) as parts:
+        async with open_parts(settings, "workspace-worker", sdk_metrics) as parts:
             beside = background(_beat(heartbeat), report_presence(parts.database, queues))
-            async with running_workers(parts, version, url, queues, predecessor, cut_off), beside:
-                stop.is_ready()
-                names = [queue.value for queue in queues]
-                log.info("worker is ready", queues=names, build=version.build)
-                try:
-                    await until_stopped(
-                        stop.asked, require_polling(parts.client, queues, version.poller_group)
-                    )
-                finally:
-                    log.info("worker is draining")
-                    if not stop.asked.is_set():
-                        _cut_off_later(code=1)
+            served = metrics_served(settings.worker_metrics_address, sdk_metrics, parts.database)
+            running = running_workers(parts, version, url, queues, predecessor, cut_off)
+            with served:
+                async with running, beside:
+                    stop.is_ready()
+                    names = [queue.value for queue in queues]
+                    log.info("worker is ready", queues=names, build=version.build)
+                    polling = require_polling(parts.client, queues, version.poller_group)
+                    try:
+                        await until_stopped(stop.asked, polling)
+                    finally:
+                        log.info("worker is draining")
+                        if not stop.asked.is_set():
+                            _cut_off_later(code=1)
 
 
 class _Stop:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from temporalio.testing import WorkflowEnvironment
 
 from tests.chaos.processes import SECRET
 from tests.support.forked import Forked, workspace
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 
 PROVOKED = """
 import gc, sys, threading, time, warnings
@@ -200,3 +202,17 @@ async def test_a_process_without_postgresql_obeys(
         if process.forked.exit_code is None:
             await process.obeys(20)
     process.lines()
+
+
+async def test_a_worker_serves_the_metrics_of_its_process_and_of_its_sdk(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    worker = start("worker", WORKSPACE_WORKER_METRICS_ADDRESS=address)
+    await worker.says("worker is ready")
+    async with httpx2.AsyncClient(trust_env=False, timeout=ENOUGH) as client:
+        answer = await client.get(f"http://{address}/metrics")
+    shown = {family.name for family in text_string_to_metric_families(answer.text)}
+    assert {"process_resident_memory_bytes", "workspace_database_connections_in_use"} <= shown
+    assert any(name.startswith("temporal_") for name in shown)
+    assert await worker.obeys(40) == 0
+    worker.lines()

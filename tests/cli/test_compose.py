@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.supervisor.temporal import dynamic_config
+from cli.supervisor.state import StateDir
+from cli.supervisor.temporal import dynamic_config, temporal_service
 from runtime.families import SearchAttribute
 from runtime.settings import Settings
 
@@ -187,6 +188,21 @@ def test_the_dynamic_configuration_becomes_flags() -> None:
     flags = dynamic_config()
     assert "history.transferProcessorMaxPollRPS=5000" in flags
     assert "matching.enableFairness=true" in flags
+
+
+def test_the_documentation_has_the_settings_of_the_embedded_temporal(tmp_path: Path) -> None:
+    ports = dict.fromkeys(("temporal", "temporalUi", "temporalHttp", "temporalMetrics"), 1)
+    command = temporal_service(StateDir(tmp_path), ports).command
+    decisive = ("--sqlite-pragma", "--search-attribute", "--dynamic-config-value=")
+    # What only spares processor time at rest, or is of a cluster with other hosts, is left out.
+    quiet = ("worker.", "Interval")
+    wanted = {
+        option
+        for option in command
+        if option.startswith(decisive) and not any(word in option for word in quiet)
+    }
+    text = (ROOT / "docs" / "operating.md").read_text()
+    assert {option for option in wanted if option not in text} == set()
 
 
 def test_the_lock_files_name_no_index() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import delete, insert, select, text, update
 from sqlmodel import SQLModel
@@ -170,3 +171,82 @@ async def test_the_dashboard_shows_what_there_is(client: Client) -> None:
     described = set(re.findall(r"# TYPE (\w+)", answer.text))
     shown = metrics.keys() | described
     assert {name for name in names if not name.startswith(OF_THE_SDK)} <= shown
+
+
+RULES = [
+    rule
+    for group in yaml.safe_load(Path("docs/operations/alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+]
+NOT_METRICS = {
+    "and", "by", "histogram_quantile", "increase", "max", "min", "rate", "sum", "le", "instance",
+    "pool", "queue", "up",
+}  # fmt: skip
+"""Words of PromQL, labels that are grouped by, and the metric that Prometheus makes itself."""
+
+
+def names_in(expression: str) -> set[str]:
+    """The metrics of an expression: the words outside of its labels, strings and ranges."""
+    bare = re.sub(r"\{[^}]*\}|\[[^]]*\]|\"[^\"]*\"", " ", expression)
+    return set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", bare)) - NOT_METRICS
+
+
+def labels_in(expression: str) -> dict[str, set[str]]:
+    """The labels that are asked for, by metric."""
+    found: dict[str, set[str]] = {}
+    for metric, inner in re.findall(r"(\w+)\{([^}]*)\}", expression):
+        found.setdefault(metric, set()).update(re.findall(r"(\w+)\s*[=!]~?", inner))
+    return found
+
+
+def is_whole(expression: str) -> bool:
+    """Say whether its brackets and quotes are closed, and none of its operators is loose."""
+    bare = re.sub(r"\"[^\"]*\"", "", expression)
+    for _ in range(20):
+        bare = re.sub(r"\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}", "", bare)
+    return not set(bare) & set('()[]{}"') and not re.search(r"(?:[/<>=]|\band)\s*$", bare.strip())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
+async def test_an_alert_rule_is_whole(client: Client, rule: dict[str, Any]) -> None:
+    answer = await client.with_token(None).get("/metrics")
+    families = {
+        name: family
+        for family in text_string_to_metric_families(answer.text)
+        for name in (
+            {sample.name for sample in family.samples}
+            | {family.name}
+            | ({f"{family.name}_total"} if family.type == "counter" else set())
+            | ({f"{family.name}_bucket"} if family.type == "histogram" else set())
+        )
+    }
+    assert names_in(rule["expr"]) <= families.keys()
+    assert is_whole(rule["expr"])
+    assert re.search(r"[<>=]=?\s*[\d.e+]+", rule["expr"]), "a threshold"
+    for metric, labels in labels_in(rule["expr"]).items():
+        if metric in families and families[metric].samples:
+            own = families[metric].samples[0].labels.keys() | {"job", "instance"}
+            assert labels <= own, metric
+    assert re.fullmatch(r"\d+m", rule["for"])
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert rule["annotations"]["summary"].endswith(".")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
+def test_an_alert_rule_leads_to_a_section_that_is_there(rule: dict[str, Any]) -> None:
+    path, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+    headings = re.findall(r"^#+ (.+)$", Path(path).read_text(encoding="utf-8"), re.MULTILINE)
+    slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings}
+    assert anchor in slugs
+
+
+def test_no_two_alert_rules_have_one_name() -> None:
+    assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["sum(rate(a[5m])", 'a{b="c"', "a /", "a > 1 and"],
+)
+def test_a_rule_that_is_not_whole_is_seen(expression: str) -> None:
+    assert not is_whole(expression)
