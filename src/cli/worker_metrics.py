@@ -1,4 +1,4 @@
-"""The metrics of a worker: those of its Temporal SDK, and of its process."""
+"""The metrics of a worker: of its Temporal SDK, and of its process."""
 
 import socket
 import threading
@@ -42,10 +42,10 @@ def metrics_served(
         return
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
-    registry = process_registry(database)
+    process = process_registry(database)
 
     class Handler(_Handler):
-        shown = registry
+        registry = process
         sdk_url = f"http://{sdk_address}/metrics"
 
     class Server(ThreadingHTTPServer):
@@ -62,12 +62,12 @@ def metrics_served(
 
 
 class _Handler(BaseHTTPRequestHandler):
-    shown: CollectorRegistry
+    registry: CollectorRegistry
     sdk_url: str
 
     def do_GET(self) -> None:  # the name that the library looks for
         """Answer with all metrics, whatever the path."""
-        body = generate_latest(self.shown) + self._of_the_sdk()
+        body = generate_latest(self.registry) + self._of_the_sdk()
         self.send_response(200)
         self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4)
         self.send_header("Content-Length", str(len(body)))

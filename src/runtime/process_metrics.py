@@ -48,13 +48,13 @@ class _Pools(Collector):
     @override
     def collect(self) -> Iterator[Metric]:
         pools = self._database.pools()
-        shown = {
+        gauges = {
             "in_use": ("Connections to the database that are in use.", "in_use"),
             "idle": ("Open connections to the database that are free.", "idle"),
             "waiting": ("Units of work that wait for a connection.", "waiting"),
             "max": ("Connections to the database at most.", "most"),
         }
-        for name, (words, attribute) in shown.items():
+        for name, (words, attribute) in gauges.items():
             family = GaugeMetricFamily(
                 f"workspace_database_connections_{name}", words, labels=["pool"]
             )

@@ -1,4 +1,4 @@
-"""What a process and its children write besides its log: as lines of JSON, like the log itself.
+"""Lines of JSON in place of all that a process and its children write besides its log.
 
 It imports nothing that takes time, for it begins before anything else can fail.
 """

@@ -187,7 +187,7 @@ POOLED = Sessions(_UNPREPARED, _UNPREPARED, PooledConnection)
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """The connections of a pool now, and those who wait for one."""
+    """The connections of a pool now, and the number of waiting units of work."""
 
     name: str
     in_use: int
@@ -291,11 +291,11 @@ class SinglePool:
 
     def state(self) -> PoolState:
         """The connections now."""
-        known = self.pool.get_stats()
+        statistics = self.pool.get_stats()
         return PoolState(
             name="statements",
             in_use=self._held,
-            idle=known["pool_available"],
-            waiting=known["requests_waiting"],
-            most=known["pool_max"],
+            idle=statistics["pool_available"],
+            waiting=statistics["requests_waiting"],
+            most=statistics["pool_max"],
         )

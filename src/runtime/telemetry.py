@@ -11,8 +11,6 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from structlog.typing import EventDict, Processor
 
-from runtime.process_output import real_stderr
-
 _SECRET_NAMES = re.compile(
     r"(?i)authorization|cookie|token|secret|password|passwd|api[-_]?key|pepper|credential"
 )
@@ -47,7 +45,8 @@ def configure_logging(style: Literal["json", "console"] = "json", level: str = "
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(real_stderr())
+    # Of `runtime.process_output`, where it makes lines of JSON of what others write.
+    handler = logging.StreamHandler(getattr(sys.stderr, "real", sys.stderr))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=processors,

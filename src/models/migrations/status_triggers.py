@@ -41,7 +41,7 @@ CREATE TRIGGER {name} BEFORE UPDATE OF status ON {table}
 
 def counting(kind: WorkTable) -> str:
     """The statements that make the trigger which counts the ends of a table's work (ADR 0136)."""
-    table, ended = kind.table.name, kind.ended_column
+    table, end = kind.table.name, kind.ended_column
     family, executed = (_of_new_row(kind, one) for one in (kind.family_of_row, kind.executed))
     return f"""
 CREATE FUNCTION {table}_count_end() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -50,8 +50,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER {table}_count_end AFTER UPDATE OF status, {ended} ON {table} FOR EACH ROW
-    WHEN (NEW.{ended} IS NOT NULL AND OLD.{ended} IS DISTINCT FROM NEW.{ended} AND {executed})
+CREATE TRIGGER {table}_count_end AFTER UPDATE OF status, {end} ON {table} FOR EACH ROW
+    WHEN (NEW.{end} IS NOT NULL AND OLD.{end} IS DISTINCT FROM NEW.{end} AND {executed})
     EXECUTE FUNCTION {table}_count_end();
 """  # noqa: S608  # of our own tables
 
@@ -59,7 +59,8 @@ CREATE TRIGGER {table}_count_end AFTER UPDATE OF status, {ended} ON {table} FOR 
 def _of_new_row(kind: WorkTable, expression: ColumnElement[Any]) -> str:
     """An expression over the columns of a table, in a trigger."""
     options = {"literal_binds": True}
-    compiled = str(expression.compile(dialect=postgresql.dialect(), compile_kwargs=options))
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = str(expression.compile(dialect=dialect, compile_kwargs=options))
     return compiled.replace(f"{kind.table.name}.", "NEW.")
 
 

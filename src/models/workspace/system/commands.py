@@ -55,11 +55,11 @@ async def merge_ended_work(work: UnitOfWork) -> int:
         .returning(*key, ended_work.c.number)
         .cte("part")
     )
-    key = parts.c.kind, parts.c.status
+    merged_key = parts.c.kind, parts.c.status
     total = cast(func.sum(parts.c.number), BigInteger)
     merged = (
         insert(ended_work)
-        .from_select(["kind", "status", "number"], select(*key, total).group_by(*key))
+        .from_select(["kind", "status", "number"], select(*merged_key, total).group_by(*merged_key))
         .returning(ended_work.c.id)
         .cte("merged")
     )
