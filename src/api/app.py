@@ -96,7 +96,7 @@ def create_app(
 
 def _services(settings: Settings, database: Database | None) -> Services:
     if database is None:
-        database = platform_database(settings, "workspace-api")
+        database = platform_database(settings, "workspace-api", answers=True)
     sessions = None
     if settings.oidc_issuer and settings.oidc_audience and settings.oidc_jwks:
         sessions = SessionVerifier(

@@ -11,7 +11,7 @@ import typer
 from cli.console import reported
 from cli.memory_limit import bound_memory
 from cli.secret_keys import require_secret_key
-from cli.shutdown import ANSWER_SECONDS
+from cli.shutdown import ANSWER_SECONDS, CLOSING_SECONDS, cut_off_later
 from cli.supervisor.ports import port_option
 from runtime.bounded_processes import refuse_beyond
 from runtime.settings import Settings, load_settings
@@ -72,6 +72,8 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     settings = app.state.services.settings
 
     def close_streams() -> None:
+        # A database that does not answer holds up whoever waits for it.
+        cut_off_later(ANSWER_SECONDS + CLOSING_SECONDS, 0)
         # Those who watch something come back to another process, and this one need not wait.
         app.state.services.streams.closing = True
         app.state.services.hub.closing = True

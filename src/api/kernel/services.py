@@ -56,11 +56,12 @@ class Services:
     provider: IdentityProvider | None = None
     """The identity provider that people sign in at."""
     streams: Streams = field(default_factory=Streams)
-    metrics: Metrics = field(default_factory=Metrics)
     awaited: AwaitedWork = field(default_factory=AwaitedWork)
+    metrics: Metrics = field(init=False)
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:
+        self.metrics = Metrics(self.database)
         self.hub = Hub(self.database)
 
 

@@ -34,10 +34,10 @@ async def get_readiness(request: ApiRequest) -> Data[Health]:
     return Data(Health(status="ready"))
 
 
-@router.get("/metrics", access=Access(credential="none"), documented=False)
+@router.get("/metrics", access=_OPEN, documented=False)
 async def get_metrics(request: ApiRequest) -> Response:
     """Read the metrics of this process and of the platform, as Prometheus does."""
-    content = await request.services.metrics.text(request.work)
+    content = await request.services.metrics.text()
     return Response(content, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"})
 
 

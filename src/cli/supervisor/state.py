@@ -116,7 +116,7 @@ class StateDir:
         write_private(self._ports, ports)
 
     def publish(self, connection: dict[str, str]) -> None:
-        """Say how to reach the platform; the file exists only while everything has been ready."""
+        """Say how to reach the platform; the file exists only while the API has been ready."""
         write_private(self.connection, connection)
 
     def unpublish(self) -> None:
