@@ -58,7 +58,7 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
         if not connection:
             raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
         findings.append(await _platform(connection["baseUrl"], state))
-        overrides = _settings_of(connection, state)
+        overrides = state.running_settings()
     elif "DATABASE_URL" not in os.environ:
         raise StartError(
             f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
@@ -71,20 +71,6 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
     if settings.database_pooler_url is not None:
         checks.insert(1, check_pooler)
     return [*findings, *[await check(settings) for check in checks]]
-
-
-def _settings_of(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
-    """The settings by which a running platform has its parts, unless the environment has them."""
-    fields: dict[str, Any] = {"state_dir": state.root}
-    if "WORKSPACE_SECRET_KEY" not in os.environ:
-        fields["secret_key"] = state.secret_key()
-    for field, variable, name in (
-        ("database_url", "DATABASE_URL", "databaseUrl"),
-        ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
-    ):
-        if variable not in os.environ and connection.get(name):
-            fields[field] = connection[name]
-    return fields
 
 
 async def _platform(url: str, state: StateDir) -> Finding:

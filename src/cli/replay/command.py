@@ -4,7 +4,7 @@ import asyncio
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -41,6 +41,28 @@ Children = Annotated[
 Type = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, open ones first.")]
 Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: processes that replay.")]
+Node = Annotated[
+    str | None,
+    typer.Option(
+        help="Execute this node, or step of an action, once more and keep nothing; of a refresh or"
+        " an import the stages up to fetch, stage or apply."
+    ),
+]
+Scope = Annotated[
+    str | None, typer.Option(help="With --node: its iteration of a loop, such as items:3.")
+]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="With --node: really make the calls of outside servers."),
+]
+Rows = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        help="With --node of a refresh or an import: a file with what it reads.",
+    ),
+]
 
 
 def replay(
@@ -56,12 +78,17 @@ def replay(
     workflow_type: Type = None,
     limit: Limit = None,
     parallel: Parallel = 1,
+    node: Node = None,
+    scope: Scope = None,
+    live: Live = False,
+    rows: Rows = None,
     state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
     temporal_address: Annotated[str | None, ADDRESS] = None,
 ) -> None:
-    """Replay executions against the code of this checkout.
+    """Replay executions against the code of this checkout, or execute one node once more.
 
-    Exits with 1 when one of them diverges, and with 2 when there is none to judge.
+    Exits with 1 when one of them diverges or the node ends otherwise than it did, and with 2 when
+    there is none to judge.
     """
     from cli.replay.errors import reported_errors, sdk_logs_muted
     from cli.replay.gate import Recent
@@ -70,8 +97,16 @@ def replay(
         raise typer.BadParameter("Name one execution, or say --since.")
     if debug and since is not None:
         raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
+    if node is None and (scope is not None or live or rows is not None):
+        raise typer.BadParameter("--scope, --live and --rows need --node.")
+    if node is not None and (since is not None or children or execution is not None):
+        raise typer.BadParameter("--node is for one run: name the run by its id.")
     with reported_errors(), sdk_logs_muted():
-        if since is not None:
+        if node is not None:
+            assert name
+            options = {"scope": scope, "live": live, "debug": debug, "rows": rows}
+            passed = _once(state_dir, name, node, **options)
+        elif since is not None:
             selection = Recent(_period(since), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, selection))
         else:
@@ -81,6 +116,30 @@ def replay(
             )
             passed = asyncio.run(_debug(histories) if debug else _judge(histories))
     raise typer.Exit(0 if passed else 1)
+
+
+def _once(state_dir: Path, run: str, node: str, **options: Any) -> bool:
+    from bdb import BdbQuit
+
+    from cli.replay.once import Request, execute_once
+    from cli.replay.report import print_once
+    from cli.supervisor.state import StateDir
+    from runtime.ids import parse_id
+    from runtime.settings import load_settings
+    from runtime.telemetry import configure_logging
+
+    run_id = parse_id(run)
+    if run_id is None:
+        raise typer.BadParameter(f"--node takes the id of a run, and {run} is not an id.")
+    settings = load_settings(**StateDir(state_dir).running_settings())
+    configure_logging("console", "ERROR")
+    try:
+        once = asyncio.run(execute_once(settings, Request(run_id, node, **options)))
+    except BdbQuit:
+        complain("Left before the end: nothing was judged.")
+        return False
+    print_once(once)
+    return once.now.as_before(once.before)
 
 
 async def _named(

@@ -1,0 +1,73 @@
+"""A prompt of pdb on the first line of the code that belongs to a node, as others call it."""
+
+import math
+import pdb  # noqa: T100  # the debugger is what this is about
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from typing_extensions import override
+
+from cli.replay.debugging import SKIPPED
+from runtime import bounded_processes
+
+
+class OwnCode(pdb.Pdb):
+    """Stops where the code of a node begins, and shows the frames from there on alone."""
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        super().__init__(skip=SKIPPED)
+        self._codes = {_code_of(function) for function in functions}
+        self.has_stopped = False
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Stop in each of the functions that the block comes to. The block raises BdbQuit when the
+        person leaves.
+        """
+        frame = sys._getframe()  # noqa: SLF001  # as pdb itself begins
+        self.reset()
+        for code in self._codes:
+            # Beyond the first line of an asynchronous function nothing calls it once more.
+            self.set_break(code.co_filename, _first_line(code), temporary=True)
+        self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]
+        # A person who reads is no loop that stands still.
+        patience, bounded_processes.LOOP_SECONDS = bounded_processes.LOOP_SECONDS, math.inf
+        sys.settrace(self.trace_dispatch)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+            bounded_processes.LOOP_SECONDS = patience
+
+    @override
+    def user_line(self, frame: FrameType) -> None:
+        self.has_stopped = True
+        super().user_line(frame)
+
+    @override
+    def get_stack(
+        self, f: FrameType | None, t: TracebackType | None
+    ) -> tuple[list[tuple[FrameType, int]], int]:
+        stack, current = super().get_stack(f, t)
+        first = next(
+            (at for at, (frame, _) in enumerate(stack) if frame.f_code in self._codes), 0
+        )
+        return stack[first:], current - first
+
+
+def _code_of(function: Callable[..., Any]) -> CodeType:
+    while isinstance(function, partial):
+        function = function.func
+    found = getattr(function, "__func__", function)
+    code: CodeType = found.__code__
+    return code
+
+
+def _first_line(code: CodeType) -> int:
+    """The line of the first statement, behind the signature and the docstring."""
+    lines = (line for _, _, line in code.co_lines() if line is not None)
+    return min((line for line in lines if line > code.co_firstlineno), default=code.co_firstlineno)
