@@ -80,7 +80,7 @@ class RehearsalDatabase(Database):
     async def _begun(self) -> AsyncConnection:
         if self._connection is None:
             self._connection = await self.engine.connect()
-            await self._connection.begin()
+            _ = await self._connection.begin()
             # A person who looks around in a debugger takes longer.
             idle = text("SET LOCAL idle_in_transaction_session_timeout = 0")
             await self._connection.execute(idle)
@@ -140,7 +140,9 @@ class RehearsalStore(ObjectStore):
     @override
     async def get(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         store = await self._store_of(key)
-        pieces = self._kept.get(key, start, end) if store is not self else super().get(key, start, end)
+        pieces = (
+            self._kept.get(key, start, end) if store is not self else super().get(key, start, end)
+        )
         async for piece in pieces:
             yield piece
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -65,6 +66,16 @@ Rows = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a node is executed once more; `rows` are those that a source or an import is to have."""
+
+    scope: str | None = None
+    live: bool = False
+    debug: bool = False
+    rows: Path | None = None
+
+
 def replay(
     name: Annotated[
         str | None,
@@ -104,8 +115,7 @@ def replay(
     with reported_errors(), sdk_logs_muted():
         if node is not None:
             assert name
-            options = {"scope": scope, "live": live, "debug": debug, "rows": rows}
-            passed = _once(state_dir, name, node, **options)
+            passed = _once(state_dir, name, node, Options(scope, live, debug, rows))
         elif since is not None:
             selection = Recent(_period(since), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, selection))
@@ -118,10 +128,9 @@ def replay(
     raise typer.Exit(0 if passed else 1)
 
 
-def _once(state_dir: Path, run: str, node: str, **options: Any) -> bool:
-    from bdb import BdbQuit
-
+def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
     from cli.replay.once import Request, execute_once
+    from cli.replay.own_code import Left
     from cli.replay.report import print_once
     from cli.supervisor.state import StateDir
     from runtime.ids import parse_id
@@ -134,8 +143,8 @@ def _once(state_dir: Path, run: str, node: str, **options: Any) -> bool:
     settings = load_settings(**StateDir(state_dir).running_settings())
     configure_logging("console", "ERROR")
     try:
-        once = asyncio.run(execute_once(settings, Request(run_id, node, **options)))
-    except BdbQuit:
+        once = asyncio.run(execute_once(settings, Request(run_id, node, options)))
+    except Left:
         complain("Left before the end: nothing was judged.")
         return False
     print_once(once)

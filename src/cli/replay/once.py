@@ -5,11 +5,10 @@ The activities and steps are those of workers. The transaction they write in is 
 
 import base64
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from temporalio import activity
@@ -17,23 +16,23 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.action_runs.calls import CALLS
-from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps, Attempt, StepState, node_kind
-from activities.automation_runs.loop_parameters import loop_parameters
-from activities.automation_runs.nodes.logic import COMPUTATIONS
-from activities.automation_runs.waits import BEGINNINGS
-from activities.contracts import NodeCall, NodeState, ParkCall, QuickNodesCall, WakeCall
-from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
-from activities.loop_contracts import LoopEndCall
+from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.parts import Parts, Periods
-from activities.sources.fetchers import Fetchers
-from cli.families.registry import registrations_of
+from cli.replay.command import Options
 from cli.replay.errors import HistoryUnavailableError
+from cli.replay.executed import (
+    CALLS_OUTSIDE,
+    CODE_OF_STAGES,
+    OPEN,
+    NodeActivities,
+    execute_stages,
+    own_code,
+)
 from cli.replay.own_code import OwnCode
 from cli.replay.recorded import Answer, RecordedClient, RecordedMail, mail_server
 from models.automation.action_runs.execution import load_header
 from models.automation.action_runs.reopening import RecordedStep, recorded_steps, reopen_step
-from models.automation.action_runs.rules import StepStatus
 from models.automation.automation_runs.reopening import (
     RecordedNode,
     forget_node,
@@ -42,17 +41,14 @@ from models.automation.automation_runs.reopening import (
     reopen_run,
 )
 from models.automation.automation_runs.rules import NodeStatus
-from models.automation.automations.rules.graph.kinds import NodeKind, is_loop
 from models.automation.automations.rules.graph.loop_nesting import reached
 from models.automation.automations.rules.language.visible_scopes import loop_of, own_scopes
 from models.automation.automations.rules.planner.plan import PlanEdge
 from models.core.base import Id, JsonObject
 from models.registrations import register_models
-from models.sources.data_source_runs.commands import execution
 from models.sources.data_source_runs.commands.reopening import recorded_run, reopen_source_run
 from models.sources.data_source_runs.rows import SourceRunRow
-from models.sources.data_source_runs.rules import Stage
-from runtime.clock import utc_now
+from models.sources.data_source_runs.rules import Stage, family_of
 from runtime.crypto import KeyRing
 from runtime.families import Family
 from runtime.object_store import ObjectStore
@@ -64,20 +60,16 @@ from runtime.settings import Settings
 from runtime.temporal_client import connect
 
 _LONG = timedelta(days=1)
-_CALLS_OUTSIDE = frozenset({NodeKind.HTTP_REQUEST, NodeKind.SEND_EMAIL, NodeKind.SEND_WEBHOOK})
 _STAGES = ", ".join(Stage)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is executed once more; `rows` are those that a source or an import is to have."""
+    """What is executed once more, and how."""
 
     run_id: Id
     node: str
-    scope: str | None = None
-    live: bool = False
-    debug: bool = False
-    rows: Path | None = None
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +150,11 @@ class _Doing:
             run = await parts.runs.get(run_id)
             async with self._database.transaction() as work:
                 await forget_node(work, node, _earlier(run.graph.plan.edges, node))
-            own = _own_code(parts, node.node_kind)
-            doing = _NodeActivities(parts, node)
-            await self._do(doing.execute, own, Family.AUTOMATION_RUN.workflow_id(run_id), node.attempt)
+            own = own_code(parts, node.node_kind)
+            doing = NodeActivities(parts, node)
+            await self._do(
+                doing.execute, own, Family.AUTOMATION_RUN.workflow_id(run_id), node.attempt
+            )
         async with self._database.reading() as work:
             rows = await recorded_nodes(work, run_id)
         now = next(
@@ -181,14 +175,14 @@ class _Doing:
 
             async def execute() -> None:
                 reply = await steps.attempt(attempt)
-                if reply.state is StepState.WAITING and step.status not in _OPEN:
+                if reply.state is StepState.WAITING and step.status not in OPEN:
                     await steps.end_call(attempt)
 
             kind = attempt.step.kind
-            own = [CALLS[kind].begin] if kind in CALLS else _own_code(parts, node_kind(kind))
+            own = [CALLS[kind].begin] if kind in CALLS else own_code(parts, node_kind(kind))
             await self._do(execute, own, Family.ACTION_RUN.workflow_id(step.run_id), step.attempt)
-        async with self._database.reading() as work:
-            rows = await recorded_steps(work, step.run_id)
+        async with self._database.reading() as reading:
+            rows = await recorded_steps(reading, step.run_id)
         now = next(row for row in rows if row.step_id == step.step_id)
         return self._once(f"step {step.step_id}", step.kind, _end(step), _end(now), answer)
 
@@ -199,8 +193,8 @@ class _Doing:
                 f"{self._request.node} is not a stage. Name the last stage to execute: {_STAGES}."
             )
         config = dict(run.plan["config"])
-        if self._request.rows is not None:
-            config["content"] = base64.b64encode(self._request.rows.read_bytes()).decode()
+        if self._request.options.rows is not None:
+            config["content"] = base64.b64encode(self._request.options.rows.read_bytes()).decode()
         answer = Answer(None, None, None)
         if not {"content", "fileId"} & config.keys():
             self._require_source(run)
@@ -208,11 +202,10 @@ class _Doing:
             async with self._database.transaction() as work:
                 await reopen_source_run(work, run, {**run.plan, "config": config})
             steps = DataSourceRunActivities(self._database, self._store, parts.fetchers)
-            own = [Fetchers.fetch, DataSourceRunActivities._read, execution.apply_run]  # noqa: SLF001
-            family = Family.SPREADSHEET_IMPORT if run.data_source_id is None else Family.DATA_SOURCE_REFRESH
             last = Stage(self._request.node)
+            workflow_id = family_of(run.data_source_id).workflow_id(run.id)
             await self._do(
-                lambda: _stages(steps, run.id, last), own, family.workflow_id(run.id), 1
+                lambda: execute_stages(steps, run.id, last), CODE_OF_STAGES, workflow_id, 1
             )
         async with self._database.reading() as work:
             now = await recorded_run(work, run.id)
@@ -223,7 +216,7 @@ class _Doing:
     def _require_source(self, run: SourceRunRow) -> None:
         """Raise HistoryUnavailableError where what was read is not there any more."""
         is_import = run.data_source_id is None
-        if self._request.live and not is_import:
+        if self._request.options.live and not is_import:
             return
         again = "" if is_import else "--live to ask it again, or "
         raise HistoryUnavailableError(
@@ -235,12 +228,14 @@ class _Doing:
     async def _parts(self, answer: Answer) -> AsyncIterator[Parts]:
         settings = self._settings
         policy, mail = platform_policy(settings), settings.mail
-        async with OutboundClient(policy) if self._request.live else RecordedClient(
-            policy, answer
-        ) as outbound:
+        async with (
+            OutboundClient(policy)
+            if self._request.options.live
+            else RecordedClient(policy, answer) as outbound
+        ):
             client: MailClient | None = None if mail is None else MailClient(mail, policy)
             server = mail_server(mail, answer)
-            if not self._request.live and server is not None:
+            if not self._request.options.live and server is not None:
                 client = RecordedMail(server, policy, answer)
             yield Parts(
                 self._database,
@@ -277,7 +272,7 @@ class _Doing:
             except ApplicationError:
                 activity.logger.debug("the work failed, as its row says")
 
-        if not self._request.debug:
+        if not self._request.options.debug:
             await environment.run(within)
             return
         debugger = OwnCode(own)
@@ -292,86 +287,11 @@ class _Doing:
                 " make the call."
             )
         calls = ""
-        if kind in _CALLS_OUTSIDE or kind == "refresh":
-            calls = "really made" if self._request.live else "answered from what was recorded"
+        if kind in CALLS_OUTSIDE or kind == "refresh":
+            calls = (
+                "really made" if self._request.options.live else "answered from what was recorded"
+            )
         return Once(name, kind, before, now, calls, self._stopped)
-
-
-class _NodeActivities:
-    """The activities that a workflow calls for one node, in their order."""
-
-    def __init__(self, parts: Parts, node: RecordedNode) -> None:
-        queues = registrations_of(parts).activities.values()
-        self._activities = {
-            activity._Definition.must_from_callable(one).name: one  # noqa: SLF001
-            for queue in queues
-            for one in queue
-        }
-        self._node = node
-        self._call = NodeCall(str(node.run_id), node.node_id, node.scope_key)
-
-    async def execute(self) -> None:
-        kind = self._node.node_kind
-        if kind in _CALLS_OUTSIDE:
-            await self._activities[kind](self._call)
-        elif is_loop(kind):
-            await self._loop()
-        elif kind in BEGINNINGS or kind == NodeKind.ACTION:
-            await self._wait(kind)
-        else:
-            ready = [(self._node.node_id, self._node.scope_key)]
-            # Nothing was applied so often: the nodes that follow are not executed.
-            call = QuickNodesCall(self._call.run_id, ready, applied=-1)
-            await self._activities["run_quick_nodes"](call)
-
-    async def _loop(self) -> None:
-        """Open a loop, and end it with what is recorded of its iterations."""
-        reply = await self._activities["open_loop"](self._call)
-        if reply.iterations is not None and self._node.status not in _OPEN:
-            output = self._node.output or {}
-            succeeded = self._node.status == NodeStatus.SUCCEEDED
-            opened = output.get("count", reply.iterations.count)
-            await self._activities["close_loop"](LoopEndCall(self._call, succeeded, opened))
-
-    async def _wait(self, kind: str) -> None:
-        """Begin a wait, and end it as it ended."""
-        if kind == NodeKind.ACTION:
-            reply = await self._activities["begin_action_node"](self._call)
-        else:
-            now = (self._node.started_at or utc_now()).timestamp()
-            reply = await self._activities["park_node"](ParkCall(self._call, now))
-        if reply.state is NodeState.WAITING and self._node.status not in _OPEN:
-            wake = "end_action_node" if kind == NodeKind.ACTION else "wake_node"
-            call = WakeCall(self._call.run_id, self._call.node_id, self._call.scope_key)
-            await self._activities[wake](call)
-
-
-async def _stages(steps: DataSourceRunActivities, run_id: Id, last: Stage) -> None:
-    stages: Mapping[Stage, Callable[[str], Any]] = {
-        Stage.FETCH: steps.fetch,
-        Stage.STAGE: steps.stage,
-        Stage.APPLY: steps.apply,
-    }
-    for stage, execute in stages.items():
-        reply = await execute(str(run_id))
-        if reply.status not in {CONTINUE, STAGE_AGAIN} or stage is last:
-            return
-
-
-def _own_code(parts: Parts, kind: str) -> Sequence[Callable[..., Any]]:
-    """The functions that are written for a kind of node."""
-    found: Mapping[str, Callable[..., Any]] = {
-        **COMPUTATIONS,
-        **parts.writes,
-        **parts.calls,
-        **BEGINNINGS,
-        NodeKind.ACTION: ActionNodeActivities.begin,
-    }
-    return [found.get(kind, loop_parameters)]
-
-
-_OPEN = {NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.CANCELLED, StepStatus.PENDING}
-"""The states in which nothing is recorded of how a wait ends."""
 
 
 def _node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNode:
@@ -382,14 +302,16 @@ def _node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNode:
         raise HistoryUnavailableError(
             f"The run did not come to a node {request.node}. It came to: {there or 'no node'}."
         )
-    if request.scope is None:
+    if request.options.scope is None:
         failed = [node for node in named if node.status == NodeStatus.FAILED]
         named = named if len(named) == 1 or not failed else failed
         found = named if len(named) == 1 else []
     else:
-        found = [node for node in named if node.scope_key == request.scope]
+        found = [node for node in named if node.scope_key == request.options.scope]
     if not found:
-        scopes = ", ".join(f"{node.scope_key or chr(34) * 2} ({node.status})" for node in named[:10])
+        scopes = ", ".join(
+            f"{node.scope_key or chr(34) * 2} ({node.status})" for node in named[:10]
+        )
         raise HistoryUnavailableError(f"Name one iteration of {request.node} by --scope: {scopes}.")
     if found[0].status == NodeStatus.SKIPPED:
         raise HistoryUnavailableError(f"The run skipped {request.node}: it was not executed.")

@@ -3,6 +3,7 @@
 import math
 import pdb  # noqa: T100  # the debugger is what this is about
 import sys
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +16,10 @@ from cli.replay.debugging import SKIPPED
 from runtime import bounded_processes
 
 
+class Left(BaseException):  # no error: what catches errors is to let it pass
+    """The person left the debugger; what would have followed is not done."""
+
+
 class OwnCode(pdb.Pdb):
     """Stops where the code of a node begins, and shows the frames from there on alone."""
 
@@ -25,10 +30,8 @@ class OwnCode(pdb.Pdb):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Stop in each of the functions that the block comes to. The block raises BdbQuit when the
-        person leaves.
-        """
-        frame = sys._getframe()  # noqa: SLF001  # as pdb itself begins
+        """Stop in each of the functions that the block comes to; it raises Left when left."""
+        frame = sys._getframe()  # as pdb itself begins
         self.reset()
         for code in self._codes:
             # Beyond the first line of an asynchronous function nothing calls it once more.
@@ -44,6 +47,13 @@ class OwnCode(pdb.Pdb):
             bounded_processes.LOOP_SECONDS = patience
 
     @override
+    def trace_dispatch(self, frame: FrameType, event: str, arg: Any) -> Any:
+        try:
+            return super().trace_dispatch(frame, event, arg)
+        except BdbQuit:
+            raise Left from None
+
+    @override
     def user_line(self, frame: FrameType) -> None:
         self.has_stopped = True
         super().user_line(frame)
@@ -53,9 +63,7 @@ class OwnCode(pdb.Pdb):
         self, f: FrameType | None, t: TracebackType | None
     ) -> tuple[list[tuple[FrameType, int]], int]:
         stack, current = super().get_stack(f, t)
-        first = next(
-            (at for at, (frame, _) in enumerate(stack) if frame.f_code in self._codes), 0
-        )
+        first = next((at for at, (frame, _) in enumerate(stack) if frame.f_code in self._codes), 0)
         return stack[first:], current - first
 
 

@@ -8,10 +8,12 @@ from typing import NoReturn
 
 from typing_extensions import override
 
+from models.automation.automation_runs.errors import NodeError
 from models.core.base import JsonObject
 from runtime.addresses import Address
+from runtime.errors import PlatformError
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.errors import OutboundError
+from runtime.outbound.errors import OutboundError, ResponseTooLargeError
 from runtime.outbound.exchange import Sink
 from runtime.outbound.mail import Mail, MailClient, Receipt, Refusal
 from runtime.outbound.mail_server import MailServer
@@ -57,7 +59,7 @@ class Answer:
     def fail(self) -> NoReturn:
         """Raise the failure of the call, if that is what was recorded, else NotRecordedError."""
         if self._failure is not None and self._has_failed:
-            raise _failed(*self._failure)
+            raise _failed(*self._failure, self.output)
         self.is_missing = True
         raise NotRecordedError
 
@@ -67,18 +69,18 @@ class RecordedClient(OutboundClient):
 
     def __init__(self, policy: OutboundPolicy, answer: Answer) -> None:
         super().__init__(policy)
-        self._answer = answer
+        self._recorded = answer
 
     @override
     async def send(self, request: OutboundRequest, sink: Sink | None = None) -> OutboundResponse:
-        response = self._answer.response(request.url)
+        response = self._recorded.response(request.url)
         if sink is not None:
             await sink(response.body)
         return response
 
     @override
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        self._answer.fail()
+        return self._recorded.fail()
 
 
 class RecordedMail(MailClient):
@@ -86,13 +88,13 @@ class RecordedMail(MailClient):
 
     def __init__(self, server: MailServer, policy: OutboundPolicy, answer: Answer) -> None:
         super().__init__(server, policy)
-        self._answer = answer
+        self._recorded = answer
 
     @override
     async def send(self, mail: Mail) -> Receipt:
-        output = self._answer.output
+        output = self._recorded.output
         if "messageId" not in output:
-            self._answer.fail()
+            self._recorded.fail()
         refused = [Refusal(one["address"], one["status"]) for one in output["refused"]]
         return Receipt(output["accepted"], refused)
 
@@ -111,7 +113,7 @@ def _bytes(response: OutboundResponse, output: JsonObject) -> bytes:
     if body is None and encoding is None:
         return b""
     if encoding == "base64":
-        return base64.b64decode(body)
+        return base64.b64decode(str(body))
     if encoding == "text":
         return str(body).encode(response.content_type.charset or "utf-8", "replace")
     return json.dumps(body).encode()
@@ -119,12 +121,27 @@ def _bytes(response: OutboundResponse, output: JsonObject) -> bytes:
 
 def _is_of_call(code: str) -> bool:
     """True for the code of a failure by which a call has no answer."""
-    return code.startswith("smtp_") or code in {kind.code for kind in _kinds(OutboundError)}
+    return code.startswith("smtp_") or code in _by_code()
 
 
-def _kinds(error: type[OutboundError]) -> list[type[OutboundError]]:
-    return [error, *(kind for one in error.__subclasses__() for kind in _kinds(one))]
+def _by_code() -> Mapping[str, type[OutboundError]]:
+    """The kinds of failures of calls, the most general of each code."""
+    kinds: dict[str, type[OutboundError]] = {}
+    waiting: list[type[OutboundError]] = [OutboundError]
+    while waiting:
+        kind = waiting.pop(0)
+        kinds.setdefault(kind.code, kind)
+        waiting += kind.__subclasses__()
+    return kinds
 
 
-def _failed(code: str, message: str) -> OutboundError:
-    return type("Recorded", (OutboundError,), {"code": code})(message)
+def _failed(code: str, message: str, output: JsonObject) -> PlatformError:
+    """The failure as it was raised, with the message that was shown."""
+    kind = _by_code().get(code)
+    if kind is None:
+        return NodeError(code, message)
+    error = kind.__new__(kind)
+    OutboundError.__init__(error, message)
+    if isinstance(error, ResponseTooLargeError) and "status" in output:
+        error.head = output["status"], output["headers"]
+    return error

@@ -91,6 +91,9 @@ def print_once(once: "Once") -> None:
     _print(f"  error          {_both(_failure(before), _failure(now))}")
     for what in ("input", "output"):
         recorded, given = getattr(before, what), getattr(now, what)
+        if what == "input" and given is None:
+            # A node that goes on with what it began before writes none.
+            continue
         _print(f"  {what:<15}{'same' if recorded == given else 'differs'}")
         if recorded != given:
             lines = difflib.unified_diff(

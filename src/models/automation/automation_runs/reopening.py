@@ -1,4 +1,4 @@
-"""A node of a run that has ended, put back to before it began, in a transaction that is rolled back.
+"""A node of an ended run, put back to before it began, in a transaction that is rolled back.
 
 Its run is open again. What ended later than the node is open too, so that the node reads what it
 read then. The rows of our tables are otherwise as they are now.
@@ -51,7 +51,10 @@ async def recorded_nodes(work: UnitOfWork, run_id: Id) -> Sequence[RecordedNode]
 
 async def is_run(work: UnitOfWork, run_id: Id) -> bool:
     """True when there is such a run."""
-    return await work.scalar(select(automation_run.c.id).where(automation_run.c.id == run_id)) is not None
+    return (
+        await work.scalar(select(automation_run.c.id).where(automation_run.c.id == run_id))
+        is not None
+    )
 
 
 async def reopen_run(work: UnitOfWork, run_id: Id) -> None:
@@ -68,9 +71,10 @@ async def reopen_run(work: UnitOfWork, run_id: Id) -> None:
 
 
 async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[str]) -> None:
-    """Remove what is recorded of a node, and the ends of all that ended after it.
+    """Remove what is recorded of a node, and the ends of all that ended after it began.
 
-    `earlier` are the nodes that lead to it, which had ended whatever clocks say.
+    `earlier` are the nodes that lead to it, which had ended whatever clocks say. The iterations of
+    a loop stay: they are what it has come to.
     """
     this = and_(
         _node.run_id == node.run_id,
@@ -78,7 +82,13 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
         _node.scope_key == node.scope_key,
     )
     if node.started_at is not None:
-        later = (_node.completed_at > node.started_at, _node.node_id.not_in(earlier), ~this)
+        own = f"{node.scope_key}/{node.node_id}:".removeprefix("/")
+        later = (
+            _node.completed_at > node.started_at,
+            _node.node_id.not_in(earlier),
+            ~_node.scope_key.startswith(own, autoescape=True),
+            ~this,
+        )
         await replace_rows(
             work,
             node_run,
