@@ -1,4 +1,4 @@
-"""A database and an object store that keep nothing: what was executed before is executed once more.
+"""A database and an object store that keep nothing, to execute work once more.
 
 All units of work are parts of one transaction, which is rolled back.
 """
@@ -6,7 +6,7 @@ All units of work are parts of one transaction, which is rolled back.
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -29,31 +29,33 @@ _hold: ContextVar[_Hold | None] = ContextVar("hold", default=None)
 
 
 class _Part(Transaction):
-    """A transaction that is a savepoint of another one."""
+    """A transaction that is a savepoint of another one, until `savepoint` is closed."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._outer = connection
+        self.savepoint = AsyncExitStack()
 
     @override
     async def begin(self) -> None:
         UnitOfWork.__init__(self, self._outer)
-        self._transaction = await self._outer.begin_nested()
+        await self.savepoint.enter_async_context(self._outer.begin_nested())
 
     @override
     async def commit(self) -> None:
-        await self._transaction.commit()
+        await self.savepoint.aclose()
+        self.tell()
+
+    def tell(self) -> None:
+        """Call back after the end of the transaction."""
         for callback in self.after_commit:
             callback()
 
-    async def roll_back(self) -> None:
-        if self._transaction.is_active:
-            await self._transaction.rollback()
-
 
 class RehearsalDatabase(Database):
-    """A database whose writes nobody else sees, and which are gone when it is closed.
+    """A database that keeps nothing.
 
-    Units of work of one task may nest; those of other tasks wait, as they share a connection.
+    Units of work of one task may nest. Other tasks wait, as all share a connection, whose
+    transaction is rolled back when the database is closed.
     """
 
     def __init__(self, url: str, *, application: str) -> None:
@@ -91,13 +93,10 @@ class RehearsalDatabase(Database):
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._connected() as connection:
             work = _Part(connection)
-            await work.begin()
-            try:
+            async with work.savepoint:
+                await work.begin()
                 yield work
-            except BaseException:
-                await work.roll_back()
-                raise
-            await work.commit()
+            work.tell()
 
     @override
     @asynccontextmanager
@@ -131,7 +130,7 @@ async def _nothing_to_check() -> None:
 
 
 class RehearsalStore(ObjectStore):
-    """A store whose objects are those of another one, and whose writes go to a directory."""
+    """A store over another one, whose own objects are in a directory of their own."""
 
     def __init__(self, store: ObjectStore, directory: Path) -> None:
         super().__init__(directory.as_uri())
@@ -181,12 +180,12 @@ async def replace_rows(
 
     The rows are removed and inserted in one statement, so that what refers to them stays.
     """
-    gone = delete(table).where(condition).returning(*table.c).cte("gone")
+    old = delete(table).where(condition).returning(*table.c).cte("old")
     columns = [
         literal(changed[column.name], column.type).label(column.name)
         if column.name in changed
-        else gone.c[column.name]
+        else old.c[column.name]
         for column in table.c
     ]
     names = [column.name for column in table.c]
-    await work.execute(insert(table).from_select(names, select(*columns).select_from(gone)))
+    await work.execute(insert(table).from_select(names, select(*columns).select_from(old)))

@@ -126,7 +126,7 @@ async def test_a_node_reads_what_it_read_then(engine: Engine, once: Any) -> None
         assert found.now.output == {"seen": "no end", "item": index + 1, "n": 1}
     found = await once(run.id, "loop")
     assert found.now == found.before
-    with pytest.raises(HistoryUnavailableError, match="by --scope: loop:0"):
+    with pytest.raises(HistoryUnavailableError, match="by --scope: \"loop:0"):
         await once(run.id, "each")
 
 

@@ -34,7 +34,8 @@ Since = Annotated[
     typer.Option(help="Replay all that is open, started or ended since: 90m, 24h or 7d."),
 ]
 Debug = Annotated[
-    bool, typer.Option("--debug", help="Stop in pdb where the workflow begins and diverges.")
+    bool,
+    typer.Option("--debug", help="Stop in pdb where the workflow, or the code of --node, begins."),
 ]
 Children = Annotated[
     bool, typer.Option("--children", help="Also what the execution started as its children.")
@@ -68,7 +69,7 @@ Rows = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a node is executed once more; `rows` are those that a source or an import is to have."""
+    """The way to execute a node once more; `rows` is a file that takes the place of its source."""
 
     scope: str | None = None
     live: bool = False
@@ -106,26 +107,30 @@ def replay(
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
-    if debug and since is not None:
-        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
-    if node is None and (scope is not None or live or rows is not None):
-        raise typer.BadParameter("--scope, --live and --rows need --node.")
-    if node is not None and (since is not None or children or execution is not None):
-        raise typer.BadParameter("--node is for one run: name the run by its id.")
+    options = Options(scope, live, debug, rows)
+    _check(node, options, is_one_run=since is None)
     with reported_errors(), sdk_logs_muted():
-        if node is not None:
-            assert name
-            passed = _once(state_dir, name, node, Options(scope, live, debug, rows))
-        elif since is not None:
-            selection = Recent(_period(since), workflow_type, limit, parallel)
+        if name is None:
+            selection = Recent(_period(since or ""), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, selection))
+        elif node is not None:
+            passed = _once(state_dir, name, node, options)
         else:
-            assert name
             histories = asyncio.run(
                 _named(state_dir, temporal_address, name, execution, children=children)
             )
             passed = asyncio.run(_debug(histories) if debug else _judge(histories))
     raise typer.Exit(0 if passed else 1)
+
+
+def _check(node: str | None, options: Options, *, is_one_run: bool) -> None:
+    """Raise BadParameter for options that do not go together."""
+    if node is None and options.debug and not is_one_run:
+        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
+    if node is None and (options.scope is not None or options.live or options.rows is not None):
+        raise typer.BadParameter("--scope, --live and --rows need --node.")
+    if node is not None and not is_one_run:
+        raise typer.BadParameter("--node is for one run: name the run by its id.")
 
 
 def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:

@@ -98,11 +98,11 @@ async def execute_stages(steps: DataSourceRunActivities, run_id: Id, last: Stage
 
 def own_code(parts: Parts, kind: str) -> Sequence[Callable[..., Any]]:
     """The functions that a kind of node is written in."""
-    found: Mapping[str, Callable[..., Any]] = {
+    functions: Mapping[str, Callable[..., Any]] = {
         **COMPUTATIONS,
         **parts.writes,
         **parts.calls,
         **BEGINNINGS,
         NodeKind.ACTION: ActionNodeActivities.begin,
     }
-    return [found.get(kind, loop_parameters)]
+    return [functions.get(kind, loop_parameters)]

@@ -1,4 +1,4 @@
-"""What a run did, executed once more: a node, a step of an action, a refresh or an import.
+"""Recorded work, executed once more: a node, a step, a refresh or an import.
 
 The activities and steps are those of workers. The transaction they write in is rolled back.
 """
@@ -65,7 +65,7 @@ _STAGES = ", ".join(Stage)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is executed once more, and how."""
+    """The work to execute once more, and the way to do it."""
 
     run_id: Id
     node: str
@@ -97,8 +97,8 @@ class Once:
     before: End
     now: End
     calls: str
-    """How outside calls were answered; nothing where the kind makes none."""
-    stopped: bool | None
+    """The source of the answers to outside calls; empty where the kind makes none."""
+    is_reached: bool | None
     """True when the debugger came to its own code; None without a debugger."""
 
 
@@ -296,26 +296,23 @@ class _Doing:
 
 def _node(nodes: Sequence[RecordedNode], request: Request) -> RecordedNode:
     """The node that is meant. Raises HistoryUnavailableError, and says which there are."""
-    named = [node for node in nodes if node.node_id == request.node]
-    if not named:
+    candidates = [node for node in nodes if node.node_id == request.node]
+    if not candidates:
         there = ", ".join(dict.fromkeys(f"{node.node_id} ({node.status})" for node in nodes))
         raise HistoryUnavailableError(
             f"The run did not come to a node {request.node}. It came to: {there or 'no node'}."
         )
-    if request.options.scope is None:
-        failed = [node for node in named if node.status == NodeStatus.FAILED]
-        named = named if len(named) == 1 or not failed else failed
-        found = named if len(named) == 1 else []
+    scope = request.options.scope
+    if scope is not None:
+        matches = [node for node in candidates if node.scope_key == scope]
     else:
-        found = [node for node in named if node.scope_key == request.options.scope]
-    if not found:
-        scopes = ", ".join(
-            f"{node.scope_key or chr(34) * 2} ({node.status})" for node in named[:10]
-        )
+        matches = [node for node in candidates if node.status == NodeStatus.FAILED] or candidates
+    if len(matches) != 1:
+        scopes = ", ".join(f'"{node.scope_key}" ({node.status})' for node in candidates[:10])
         raise HistoryUnavailableError(f"Name one iteration of {request.node} by --scope: {scopes}.")
-    if found[0].status == NodeStatus.SKIPPED:
+    if matches[0].status == NodeStatus.SKIPPED:
         raise HistoryUnavailableError(f"The run skipped {request.node}: it was not executed.")
-    return found[0]
+    return matches[0]
 
 
 def _earlier(edges: Sequence[PlanEdge], node: RecordedNode) -> set[str]:

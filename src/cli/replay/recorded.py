@@ -22,7 +22,7 @@ from runtime.outbound_policy import OutboundPolicy
 
 
 class NotRecordedError(OutboundError):
-    """What was asked for now was not answered, or its answer was not kept."""
+    """No answer was kept of a call that is made now."""
 
     code = "not_recorded"
 
@@ -31,7 +31,7 @@ class NotRecordedError(OutboundError):
 
 
 class Answer:
-    """What was recorded of the call of a node or a step: its output, or how it failed."""
+    """The record of the call of a node or a step: its output, or its failure."""
 
     def __init__(
         self, output: JsonObject | None, error_code: str | None, error: str | None
@@ -65,7 +65,7 @@ class Answer:
 
 
 class RecordedClient(OutboundClient):
-    """Answers HTTP calls, and refuses those of other protocols."""
+    """Answers HTTP calls, and refuses calls of other protocols."""
 
     def __init__(self, policy: OutboundPolicy, answer: Answer) -> None:
         super().__init__(policy)

@@ -83,21 +83,21 @@ def print_once(once: "Once") -> None:
     _print(f"{once.name} ({once.kind}), executed once more. Nothing was kept.")
     if once.calls:
         _print(f"  outside calls  {once.calls}")
-    if once.stopped is False:
+    if once.is_reached is False:
         _print("  its own code   was not reached: it ended before")
     _print(f"  status         {_both(before.status, now.status)}")
     if before.outcome or now.outcome:
         _print(f"  outcome        {_both(before.outcome, now.outcome)}")
     _print(f"  error          {_both(_failure(before), _failure(now))}")
     for what in ("input", "output"):
-        recorded, given = getattr(before, what), getattr(now, what)
-        if what == "input" and given is None:
+        recorded, present = getattr(before, what), getattr(now, what)
+        if what == "input" and present is None:
             # A node that goes on with what it began before writes none.
             continue
-        _print(f"  {what:<15}{'same' if recorded == given else 'differs'}")
-        if recorded != given:
+        _print(f"  {what:<15}{'same' if recorded == present else 'differs'}")
+        if recorded != present:
             lines = difflib.unified_diff(
-                _lines(recorded), _lines(given), "recorded", "now", lineterm=""
+                _lines(recorded), _lines(present), "recorded", "now", lineterm=""
             )
             for line in lines:
                 _print(f"    {line}")

@@ -76,7 +76,7 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
     `earlier` are the nodes that lead to it, which had ended whatever clocks say. The iterations of
     a loop stay: they are what it has come to.
     """
-    this = and_(
+    is_node = and_(
         _node.run_id == node.run_id,
         _node.node_id == node.node_id,
         _node.scope_key == node.scope_key,
@@ -87,7 +87,7 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
             _node.completed_at > node.started_at,
             _node.node_id.not_in(earlier),
             ~_node.scope_key.startswith(own, autoescape=True),
-            ~this,
+            ~is_node,
         )
         await replace_rows(
             work,
@@ -105,4 +105,4 @@ async def forget_node(work: UnitOfWork, node: RecordedNode, earlier: Collection[
             attempt.scope_key == node.scope_key,
         )
     )
-    await work.execute(delete(node_run).where(this))
+    await work.execute(delete(node_run).where(is_node))
