@@ -1,6 +1,6 @@
 """Recorded work, executed once more: a node, a step, a refresh or an import.
 
-The activities and steps are those of workers. The transaction they write in is rolled back.
+Workers have the same activities and steps. The transaction they write in is rolled back.
 """
 
 import base64
