@@ -169,7 +169,8 @@ async def test_the_wheel_runs_without_the_checkout(
         assert docs.status_code == 200
         guides = set(re.findall(r'href="(/docs/[\w/-]+)"', docs.text))
         assert len(guides) > 5
-        page = await http.get(connection["signInUrl"], follow_redirects=True)
+        browser = {"Accept": "text/html"}
+        page = await http.get(connection["signInUrl"], headers=browser, follow_redirects=True)
         assert page.status_code == 200, page.text
         assets = re.findall(r'(?:src|href)="(/[^"]+\.(?:js|css|svg|woff2)[^"]*)"', page.text)
         assert assets
