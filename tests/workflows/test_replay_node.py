@@ -126,7 +126,7 @@ async def test_a_node_reads_what_it_read_then(engine: Engine, once: Any) -> None
         assert found.now.output == {"seen": "no end", "item": index + 1, "n": 1}
     found = await once(run.id, "loop")
     assert found.now == found.before
-    with pytest.raises(HistoryUnavailableError, match="by --scope: \"loop:0"):
+    with pytest.raises(HistoryUnavailableError, match='by --scope: "loop:0'):
         await once(run.id, "each")
 
 
@@ -378,6 +378,15 @@ async def test_the_debugger_stops_in_the_code_of_the_node(
         # One frame, and none of those that call it.
         assert len(shown.strip().splitlines()) == 2, shown
         assert "executed once more. Nothing was kept." in out
+    broken = node("set", "transform", output={"n": expression("1 / trigger.zero")})
+    failed = await engine.run(graph(broken), {"zero": 0})
+    earlier = (str(failed.id), "--node", "set", "--debug")
+    exit_code, out, err = await command(database_url, settings, *earlier, keys="c\n")
+    assert exit_code == 0, err
+    assert "raise problem" in out
+    assert "was not reached" in out
+    away = await command("postgresql://127.0.0.1:1/none", settings, *earlier)
+    assert (away[0], "PostgreSQL does not answer" in away[2]) == (2, True)
     exit_code, _, err = await command(database_url, settings, *arguments, keys="q\n")
     assert exit_code == 1
     assert "Left before the end" in err

@@ -134,6 +134,10 @@ def _check(node: str | None, options: Options, *, is_one_run: bool) -> None:
 
 
 def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
+    from sqlalchemy.exc import OperationalError
+
+    from activities.database_errors import is_away
+    from cli.replay.errors import HistoryUnavailableError
     from cli.replay.once import Request, execute_once
     from cli.replay.own_code import Left
     from cli.replay.report import print_once
@@ -149,6 +153,11 @@ def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
     configure_logging("console", "ERROR")
     try:
         once = asyncio.run(execute_once(settings, Request(run_id, node, options)))
+    except OperationalError as error:
+        if not is_away(error):
+            raise
+        message = "PostgreSQL does not answer: check DATABASE_URL, and that it is up."
+        raise HistoryUnavailableError(message) from None
     except Left:
         complain("Left before the end: nothing was judged.")
         return False

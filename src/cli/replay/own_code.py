@@ -12,6 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from activities.automation_runs.nodes.failures import failure_of
 from cli.replay.debugging import SKIPPED
 from runtime import bounded_processes
 
@@ -21,7 +22,10 @@ class Left(BaseException):  # no error: what catches errors is to let it pass
 
 
 class OwnCode(pdb.Pdb):
-    """Stops where the code of a node begins, and shows the frames from there on alone."""
+    """Stops where the code of a node begins, and shows the frames from there on alone.
+
+    A node that fails before it comes to its own code stops where it failed.
+    """
 
     def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
         super().__init__(skip=SKIPPED)
@@ -33,9 +37,8 @@ class OwnCode(pdb.Pdb):
         """Stop in each of the functions that the block comes to; it raises Left when left."""
         frame = sys._getframe()  # as pdb itself begins
         self.reset()
-        for code in self._codes:
-            # Beyond the first line of an asynchronous function nothing calls it once more.
-            self.set_break(code.co_filename, _first_line(code), temporary=True)
+        for code in (*self._codes, _FAILURE):
+            self.set_break(code.co_filename, _first_line(code))
         self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]
         # A person who reads is no loop that stands still.
         patience, bounded_processes.LOOP_SECONDS = bounded_processes.LOOP_SECONDS, math.inf
@@ -55,8 +58,13 @@ class OwnCode(pdb.Pdb):
 
     @override
     def user_line(self, frame: FrameType) -> None:
-        self.has_stopped = True
-        super().user_line(frame)
+        if frame.f_code is not _FAILURE:
+            self.has_stopped = True
+            super().user_line(frame)
+        elif self.has_stopped:
+            self.set_continue()
+        else:
+            self.interaction(None, frame.f_locals["error"].__traceback__)
 
     @override
     def get_stack(
@@ -73,6 +81,10 @@ def _code_of(function: Callable[..., Any]) -> CodeType:
     found = getattr(function, "__func__", function)
     code: CodeType = found.__code__
     return code
+
+
+_FAILURE = _code_of(failure_of)
+"""The function that every failure of a node or a step passes."""
 
 
 def _first_line(code: CodeType) -> int:
