@@ -37,8 +37,9 @@ class OwnCode(pdb.Pdb):
         """Stop in each of the functions that the block comes to; it raises Left when left."""
         frame = sys._getframe()  # as pdb itself begins
         self.reset()
-        for code in (*self._codes, _FAILURE):
-            self.set_break(code.co_filename, _first_line(code))
+        for code in self._codes:
+            self.set_break(code.co_filename, _first_line(code), temporary=True)
+        self.set_break(_FAILURE.co_filename, _first_line(_FAILURE))
         self._set_stopinfo(frame, None, -1)  # type: ignore[attr-defined]
         # A person who reads is no loop that stands still.
         patience, bounded_processes.LOOP_SECONDS = bounded_processes.LOOP_SECONDS, math.inf
