@@ -29,20 +29,20 @@ _hold: ContextVar[_Hold | None] = ContextVar("hold", default=None)
 
 
 class _Part(Transaction):
-    """A transaction that is a savepoint of another one, until `savepoint` is closed."""
+    """A transaction that is a savepoint of another one, until its `scope` ends."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._outer = connection
-        self.savepoint = AsyncExitStack()
+        self.scope = AsyncExitStack()
 
     @override
     async def begin(self) -> None:
         UnitOfWork.__init__(self, self._outer)
-        await self.savepoint.enter_async_context(self._outer.begin_nested())
+        await self.scope.enter_async_context(self._outer.begin_nested())
 
     @override
     async def commit(self) -> None:
-        await self.savepoint.aclose()
+        await self.scope.aclose()
         self.tell()
 
     def tell(self) -> None:
@@ -93,7 +93,7 @@ class RehearsalDatabase(Database):
     async def transaction(self) -> AsyncIterator[Transaction]:
         async with self._connected() as connection:
             work = _Part(connection)
-            async with work.savepoint:
+            async with work.scope:
                 await work.begin()
                 yield work
             work.tell()

@@ -1,5 +1,6 @@
 """A prompt of pdb on the first line of the code that belongs to a node, as others call it."""
 
+import inspect
 import math
 import pdb  # noqa: T100  # the debugger is what this is about
 import sys
@@ -15,6 +16,8 @@ from typing_extensions import override
 from activities.automation_runs.nodes.failures import failure_of
 from cli.replay.debugging import SKIPPED
 from runtime import bounded_processes
+
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Left(BaseException):  # no error: what catches errors is to let it pass
@@ -36,7 +39,11 @@ class OwnCode(pdb.Pdb):
     def watching(self) -> Iterator[None]:
         """Stop in each of the functions that the block comes to; it raises Left when left."""
         frame = sys._getframe()  # as pdb itself begins
+        while frame.f_code.co_flags & _SUSPENDED and frame.f_back:
+            # Left at one of these, pdb would stop wherever an iteration ends.
+            frame = frame.f_back
         self.reset()
+        self.botframe = frame
         for code in self._codes:
             self.set_break(code.co_filename, _first_line(code), temporary=True)
         self.set_break(_FAILURE.co_filename, _first_line(_FAILURE))
