@@ -38,7 +38,7 @@ class _Part(Transaction):
     @override
     async def begin(self) -> None:
         UnitOfWork.__init__(self, self._outer)
-        await self.scope.enter_async_context(self._outer.begin_nested())
+        _ = await self.scope.enter_async_context(self._outer.begin_nested())
 
     @override
     async def commit(self) -> None:

@@ -107,7 +107,16 @@ def command(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     place = Path(tmp_path_factory.mktemp("environment"))
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
     interpreter = place / "bin" / "python"
-    install = [interpreter, "-m", "pip", "install", "-q", "--no-deps", "--no-index", built[".whl"]]
+    install = [
+        str(interpreter),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        str(built[".whl"]),
+    ]
     subprocess.run(install, check=True)
     ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = subprocess.run([interpreter, "-c", ask], check=True, capture_output=True, text=True)
