@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,22 +81,14 @@ def settings_of(state_dir: Path) -> tuple[Settings, str | None]:
     connection = read_object(state.connection)
     if not connection:
         raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
-    return load_settings(**_known(connection, state)), str(connection["baseUrl"])
+    return load_settings(**_known(state)), str(connection["baseUrl"])
 
 
-def _known(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
+def _known(state: StateDir) -> dict[str, Any]:
     """The settings by which a running platform has its parts, unless the environment has them."""
     from cli.supervisor.development import development_sessions
 
-    fields: dict[str, Any] = {"state_dir": state.root}
-    if "WORKSPACE_SECRET_KEY" not in os.environ:
-        fields["secret_key"] = state.secret_key()
-    for field, variable, name in (
-        ("database_url", "DATABASE_URL", "databaseUrl"),
-        ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
-    ):
-        if variable not in os.environ and connection.get(name):
-            fields[field] = connection[name]
+    fields = state.running_settings()
     for variable, value in development_sessions(state).environment.items():
         fields[variable.removeprefix("WORKSPACE_").lower()] = value
     return fields
