@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from cli.replay.command import Options
+from cli.replay.own_code import Options
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.once import Once, Request, execute_once
 from models.automation.secrets.commands import put_secret

@@ -178,7 +178,7 @@ async def test_the_look_at_queues_shows_that_nobody_polls_them(desk: Desk) -> No
     [
         ("Connect", 0, ("SERVING",)),
         ("Find executions", 0, ("Running", "AutomationRun", "Total: ")),
-        ("Find executions", 1, ("Reconcile",)),
+        ("Find executions", 1, ("Maintenance",)),
         ("Queues and workers", 0, ("WorkerInstanceKey",)),
         ("What waits", 0, ("Lines of the outbox", "Under way", "Lines of deliveries")),
     ],

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from temporalio.client import WorkflowHistory
 
     from cli.replay.gate import Recent
+    from cli.replay.own_code import Options
 
 STATE_DIR = typer.Option(
     envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
@@ -67,16 +67,6 @@ Rows = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The way to execute a node once more; `rows` is a file that takes the place of its source."""
-
-    scope: str | None = None
-    live: bool = False
-    debug: bool = False
-    rows: Path | None = None
-
-
 def replay(
     name: Annotated[
         str | None,
@@ -104,6 +94,7 @@ def replay(
     """
     from cli.replay.errors import reported_errors, sdk_logs_muted
     from cli.replay.gate import Recent
+    from cli.replay.own_code import Options
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
@@ -123,7 +114,7 @@ def replay(
     raise typer.Exit(0 if passed else 1)
 
 
-def _check(node: str | None, options: Options, *, is_one_run: bool) -> None:
+def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
     """Raise BadParameter for options that do not go together."""
     if node is None and options.debug and not is_one_run:
         raise typer.BadParameter("--debug is for one execution: name it instead of --since.")

@@ -19,7 +19,6 @@ from activities.action_runs.calls import CALLS
 from activities.action_runs.steps import ActionSteps, Attempt, StepState, node_kind
 from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.parts import Parts, Periods
-from cli.replay.command import Options
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.executed import (
     CALLS_OUTSIDE,
@@ -29,7 +28,7 @@ from cli.replay.executed import (
     execute_stages,
     own_code,
 )
-from cli.replay.own_code import OwnCode
+from cli.replay.own_code import Options, OwnCode
 from cli.replay.recorded import Answer, RecordedClient, RecordedMail, mail_server
 from models.automation.action_runs.execution import load_header
 from models.automation.action_runs.reopening import RecordedStep, recorded_steps, reopen_step

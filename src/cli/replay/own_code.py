@@ -7,17 +7,31 @@ import sys
 from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from typing_extensions import override
 
 from activities.automation_runs.nodes.failures import failure_of
-from cli.replay.debugging import SKIPPED
 from runtime import bounded_processes
 
+SKIPPED = ["temporalio.*", "asyncio.*", "concurrent.*", "contextlib", "types"]
+"""Modules that stepping passes over."""
+
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The way to execute a node once more; `rows` is a file that takes the place of its source."""
+
+    scope: str | None = None
+    live: bool = False
+    debug: bool = False
+    rows: Path | None = None
 
 
 class Left(BaseException):  # no error: what catches errors is to let it pass
