@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from cli.replay.own_code import Options
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.once import Once, Request, execute_once
+from cli.replay.own_code import Options
 from models.automation.secrets.commands import put_secret
 from models.automation.secrets.shapes import PutSecret
 from models.core.access.rules import Role
