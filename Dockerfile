@@ -1,5 +1,6 @@
 # One image for `workspace api`, `workspace worker` and `workspace migrate`.
-FROM python:3.13-slim AS build
+ARG PYTHON_IMAGE=python:3.13-slim
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
 RUN python -m venv /opt/workspace
 COPY requirements.lock ./
@@ -9,7 +10,7 @@ COPY temporal/dynamicconfig.yaml temporal/
 COPY src src
 RUN /opt/workspace/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 # A new volume takes its owner from the directory it is mounted on.
 RUN useradd --system --uid 10001 --home-dir /nonexistent workspace \
     && install -d -m 0700 -o workspace /var/lib/workspace/objects

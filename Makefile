@@ -16,7 +16,7 @@ UV ?= uv
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-all quick explore check fix demo bench profile histories openapi examples screenshots lock clean
+.PHONY: help setup up test test-all quick explore check fix demo bench profile histories openapi examples screenshots release lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ screenshots: setup ## Make the pictures of the README anew.
 examples: setup ## Record the examples of openapi.json anew, and write it.
 	RECORD_EXAMPLES=1 $(BIN)/pytest -n 1 tests/contract/test_examples.py -k answered
 	$(BIN)/workspace openapi > openapi.json
+
+release: setup ## Build wheel, sdist, bill of materials and checksums into dist.
+	$(BIN)/python .ci/release.py dist
 
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --group build --extra embedded --extra demo

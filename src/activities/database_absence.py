@@ -7,6 +7,7 @@ from typing import TypeVar
 import structlog
 
 from activities.database_errors import is_away
+from runtime.database_failures import is_disk_full
 
 log = structlog.get_logger()
 
@@ -29,6 +30,9 @@ async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
         except Exception as error:
             if not is_away(error):
                 raise
-            log.warning("the database is away", reason=type(error).__name__)
+            if is_disk_full(error):
+                log.error("the disk of the database is full")  # noqa: TRY400  # nothing else to tell
+            else:
+                log.warning("the database is away", reason=type(error).__name__)
         await asyncio.sleep(pause)
         pause = min(LONGEST_PAUSE, pause * 2)

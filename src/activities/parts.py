@@ -10,7 +10,7 @@ from temporalio.client import Client
 from activities.authorizations.token_endpoint import TokenEndpoints
 from activities.authorizations.tokens import Tokens
 from activities.automation_runs.graphs import GraphCache
-from activities.automation_runs.nodes.effects import Effects
+from activities.automation_runs.nodes.effects import effects_by_kind
 from activities.automation_runs.nodes.invocation import Effect, Transaction
 from activities.automation_runs.nodes.notify import notify_members
 from activities.automation_runs.nodes.records import RecordNodes
@@ -90,9 +90,13 @@ class Parts:
 
     @cached_property
     def effects(self) -> Mapping[str, Effect]:
-        """The nodes whose effect leaves the machine."""
-        effects = Effects(self.database, self.keys, self.outbound, self.mail, self.store)
-        return Secrecy(self.database, self.keys).around(effects.by_kind())
+        """The nodes whose effect leaves the machine, which they keep secrets from their run."""
+        return Secrecy(self.database, self.keys).around(self.calls)
+
+    @cached_property
+    def calls(self) -> Mapping[str, Effect]:
+        """The same without their guard, as each is written."""
+        return effects_by_kind(self.database, self.keys, self.outbound, self.mail, self.store)
 
     @cached_property
     def token_endpoints(self) -> TokenEndpoints:

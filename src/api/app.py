@@ -19,7 +19,7 @@ from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
-from api.kernel.services import Background, Services, feeds, notifications
+from api.kernel.services import Background, Services, feeds, notifications, secret_keys
 from api.kernel.sessions import SessionVerifier
 from api.pages.documentation import Documentation
 from api.realtime.opening import serve_socket
@@ -70,7 +70,7 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    background: Sequence[Background] = (notifications, feeds, overdue_alerts),
+    background: Sequence[Background] = (secret_keys, notifications, feeds, overdue_alerts),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `background` runs from start to shutdown, entered in order, left in reverse.
@@ -96,7 +96,7 @@ def create_app(
 
 def _services(settings: Settings, database: Database | None) -> Services:
     if database is None:
-        database = platform_database(settings, "workspace-api")
+        database = platform_database(settings, "workspace-api", answers=True)
     sessions = None
     if settings.oidc_issuer and settings.oidc_audience and settings.oidc_jwks:
         sessions = SessionVerifier(

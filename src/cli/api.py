@@ -1,5 +1,6 @@
 """`workspace api`: serves HTTP."""
 
+import asyncio
 import gc
 from contextlib import suppress
 from functools import partial
@@ -9,7 +10,8 @@ import typer
 
 from cli.console import reported
 from cli.memory_limit import bound_memory
-from cli.shutdown import ANSWER_SECONDS
+from cli.secret_keys import require_secret_key
+from cli.shutdown import ANSWER_SECONDS, CLOSING_SECONDS, cut_off_later
 from cli.supervisor.ports import port_option
 from runtime.bounded_processes import refuse_beyond
 from runtime.settings import Settings, load_settings
@@ -44,6 +46,7 @@ def api(
         configure_tracing(settings.otel_endpoint, "workspace-api")
         bound_memory(settings.api_memory_limit)
         refuse_beyond(_LONG_EVALUATIONS_OF_ONE_CALLER, _LONG_EVALUATIONS)
+        asyncio.run(require_secret_key(settings))
         app = create_app(settings)
         # What is there by now stays, and a request that makes many objects soon lets go of them:
         # looking for cycles among them took a third of the time of a large batch.
@@ -69,6 +72,8 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     settings = app.state.services.settings
 
     def close_streams() -> None:
+        # A database that does not answer holds up whoever waits for it.
+        cut_off_later(ANSWER_SECONDS + CLOSING_SECONDS, 0)
         # Those who watch something come back to another process, and this one need not wait.
         app.state.services.streams.closing = True
         app.state.services.hub.closing = True

@@ -10,7 +10,7 @@ from cli.client.runs_commands import runs
 from cli.convert.command import convert
 from cli.demo.command import demo
 from cli.deploy.command import deploy
-from cli.doctor import doctor
+from cli.doctor.command import doctor
 from cli.history import history
 from cli.legacy_imports.command import legacy_import
 from cli.migrate import migrate
@@ -19,6 +19,7 @@ from cli.quarantine.command import quarantine
 from cli.replay.command import replay
 from cli.rows.importing import import_file
 from cli.rows.refresh import refresh
+from cli.secret_keys import rotate_secret
 from cli.session import session
 from cli.sign_in import sign_in
 from cli.up import up
@@ -48,6 +49,7 @@ for command in (
 ):
     app.command()(command)
 app.command("sign-in")(sign_in)
+app.command("rotate-secret")(rotate_secret)
 app.command("import")(import_file)
 app.add_typer(legacy_import)
 app.add_typer(deploy)

@@ -6,6 +6,9 @@ import logging
 import os
 import sys
 
+_LOGGING = (["api"], ["worker"])
+"""Commands whose output is a log."""
+
 
 def main() -> None:
     """Run one command, and end the process without taking the interpreter down.
@@ -15,6 +18,10 @@ def main() -> None:
     """
     # Looking for cycles among what is being imported takes a seventh of the time.
     gc.disable()
+    from runtime import process_output
+
+    if sys.argv[1:2] in _LOGGING and "--help" not in sys.argv:
+        process_output.take_over()
     from cli.client.completion import COMPLETES
     from cli.commands import app
 
@@ -25,6 +32,12 @@ def main() -> None:
         completion_init()
     try:
         app(prog_name="workspace")
+    except Exception as error:
+        if not process_output.is_taken_over():
+            raise
+        # Typer has its own hook by now, which draws boxes.
+        process_output.tell_failure("the process ends with an error", error)
+        os._exit(1)
     except SystemExit as ended:
         if not isinstance(ended.code, int):
             raise

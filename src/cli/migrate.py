@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import reported
+from cli.secret_keys import require_secret_key
 from cli.supervisor.errors import StartError
 from cli.supervisor.state import StateDir
 from runtime.settings import load_settings
@@ -32,7 +33,8 @@ def migrate(
         if check:
             _check()
             return
-        url = load_settings().database_url.get_secret_value()
+        settings = load_settings()
+        url = settings.database_url.get_secret_value()
         try:
             upgrade(url)
         except OperationalError as error:
@@ -41,6 +43,7 @@ def migrate(
         except UnknownRevisionError as error:
             raise StartError(str(error)) from None
         typer.echo(f"The database is at revision {current(url)}.")
+        asyncio.run(require_secret_key(settings))
         if first_key:
             from cli.supervisor.first_workspace import ensure_first_key
 

@@ -1,14 +1,25 @@
 """The stop of the platform's processes: the time they have, and the tasks they end."""
 
 import asyncio
+import os
+import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 ANSWER_SECONDS = 10
 """The time a stopping API lets requests finish."""
+CLOSING_SECONDS = 4.0
+"""The time a process then has to close its connections, and one that is stopped while it starts."""
 DRAIN_SECONDS = 30.0
 """After this time a stopping worker ends whatever is left, such as a wait for the database."""
+
+
+def cut_off_later(seconds: float, code: int) -> None:
+    """End the process after a while, whatever still waits in it."""
+    cut_off = threading.Timer(seconds, os._exit, [code])
+    cut_off.daemon = True
+    cut_off.start()
 
 
 async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
@@ -38,6 +49,8 @@ async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None
                 yield
             finally:
                 for task in tasks:
-                    task.cancel()
+                    # A second cancel would break off what a task does at its end.
+                    if not task.cancelling():
+                        task.cancel()
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None

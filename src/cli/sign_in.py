@@ -3,7 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,36 +12,67 @@ from cli.session import address
 from cli.supervisor.errors import StartError
 from cli.supervisor.state import StateDir
 
+if TYPE_CHECKING:
+    from models.core.base import Id
+    from runtime.database import UnitOfWork
+
+
+class _Place(NamedTuple):
+    """The console, the database behind it, and the person who owns it, if it has one."""
+
+    console_url: str
+    database_url: str
+    owner: tuple[str, str | None] | None
+
 
 def sign_in(
     email: Annotated[
         str | None,
         typer.Argument(callback=address, help="E-mail address; by default the first owner's."),
     ] = None,
+    *,
+    new_workspace: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Make a workspace of which the person is the owner."),
+    ] = None,
     state_dir: Annotated[
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of the platform.")
     ] = Path(".state"),
 ) -> None:
-    """Print a link that opens the console as a person; it works once, for half an hour."""
+    """Print a link that opens the console as a person; it works once, for half an hour.
+
+    Of a platform without a state directory, DATABASE_URL and WORKSPACE_PUBLIC_URL name the place.
+    """
+    with reported():
+        place = _place(state_dir)
+        person = place.owner if email is None else (email, None)
+        if person is None:
+            raise StartError("Name the person: workspace sign-in ada@example.com")
+        token = asyncio.run(_link(place.database_url, *person, new_workspace))
+        typer.echo(f"{place.console_url}sign-in/{token}")
+
+
+def _place(state_dir: Path) -> _Place:
+    """The platform of the state directory, or the one that the environment names."""
     from cli.supervisor.development import EMAIL, NAME
     from cli.supervisor.files import read_object
 
-    with reported():
-        connection = read_object(StateDir(state_dir).connection)
-        if "consoleUrl" not in connection:
-            raise StartError(
-                f"No platform runs on {state_dir.absolute()}: start `workspace up`, or name its"
-                " --state-dir."
-            )
-        database_url = connection["databaseUrl"] or os.environ.get("DATABASE_URL")
+    connection = read_object(StateDir(state_dir).connection)
+    database_url = str(connection.get("databaseUrl") or os.environ.get("DATABASE_URL") or "")
+    public_url = os.environ.get("WORKSPACE_PUBLIC_URL", "")
+    if "consoleUrl" in connection:
         if not database_url:
             raise StartError("Set DATABASE_URL to the database of the platform.")
-        name = NAME if email is None else None
-        token = asyncio.run(_link(str(database_url), email or EMAIL, name))
-        typer.echo(f"{connection['consoleUrl']}sign-in/{token}")
+        return _Place(str(connection["consoleUrl"]), database_url, (EMAIL, NAME))
+    if database_url and public_url:
+        return _Place(f"{public_url.rstrip('/')}/", database_url, None)
+    raise StartError(
+        f"No platform runs on {state_dir.absolute()}: start `workspace up`, or name its"
+        " --state-dir. Of one that runs elsewhere, set DATABASE_URL and WORKSPACE_PUBLIC_URL."
+    )
 
 
-async def _link(database_url: str, email: str, name: str | None) -> str:
+async def _link(database_url: str, email: str, name: str | None, new_workspace: str | None) -> str:
     from models.people.browser_sessions.commands import make_sign_in_link
     from models.people.credentials.queries import session_user
     from models.people.users.commands import sync_profile
@@ -63,6 +94,23 @@ async def _link(database_url: str, email: str, name: str | None) -> str:
                     name=name,
                     platform_admin=None,
                 )
+            if new_workspace is not None:
+                await _make_workspace(work, user_id, new_workspace)
             return await make_sign_in_link(work, user_id)
     finally:
         await database.close()
+
+
+async def _make_workspace(work: "UnitOfWork", user_id: "Id", name: str) -> None:
+    from pydantic import ValidationError
+
+    from models.core.access.rules import Principal, PrincipalType
+    from models.people.workspaces.commands import create_workspace
+    from models.people.workspaces.shapes import CreateWorkspace
+
+    try:
+        body = CreateWorkspace(name=name)
+    except ValidationError as error:
+        raise StartError(f"--new-workspace: {error.errors()[0]['msg']}.") from None
+    principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
+    await create_workspace(work, principal, body)

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import structlog
+
 from activities.deliveries.push.providers import pushers_of
 from activities.parts import Parts, Periods
 from runtime.crypto import KeyRing
@@ -14,6 +16,8 @@ from runtime.platform_database import platform_database
 from runtime.platform_policy import platform_policy
 from runtime.settings import Settings
 from runtime.temporal_client import connect
+
+log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -29,7 +33,7 @@ async def open_parts(
     ):
         yield Parts(
             database,
-            await connect(settings, metrics_address=metrics_address),
+            await connect(settings, metrics_address=metrics_address, on_wait=_tell),
             outbound,
             KeyRing(settings.secret_keys),
             ObjectStore(settings.object_store),
@@ -43,3 +47,7 @@ async def open_parts(
             public_url=settings.public_url,
         )
     await database.close()
+
+
+def _tell(address: str) -> None:
+    log.warning("Temporal does not answer yet; the worker asks again", address=address)

@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import os
 import signal
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -38,7 +36,15 @@ from cli.near_calls import NearCallInterceptor
 from cli.polling import require_polling
 from cli.presence import report_presence
 from cli.quarantine.process import QuarantineProcess
-from cli.shutdown import DRAIN_SECONDS, background, until_stopped
+from cli.secret_keys import require_secret_key, watch_secret_key
+from cli.shutdown import (
+    CLOSING_SECONDS,
+    DRAIN_SECONDS,
+    background,
+    cut_off_later,
+    until_stopped,
+)
+from cli.worker_metrics import metrics_served, with_sdk_listener
 from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime.bounded_processes import refuse_beyond
@@ -250,29 +256,73 @@ async def run_worker(
     """Work until SIGTERM or SIGINT, then drain; from the moment it is ready, touch `heartbeat`.
 
     `predecessor` is the exit code of the process before this one, where somebody saw its end.
-    Raises SilentWorkerError for workers that no longer poll, and whatever a worker failed with:
-    their process must be replaced.
+    A signal before that ends it at once. Raises StartError for a wrong secret key,
+    SilentWorkerError for workers that no longer poll, and whatever a worker failed with: their
+    process must be replaced.
     """
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+    stop = _Stop()
     url, version = settings.database_url.get_secret_value(), WorkerVersion.of(settings)
     evaluations = LONG_EVALUATIONS_OF_ONE_WORKSPACE
     refuse_beyond(evaluations, waiting=evaluations)
-    async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
-        beside = background(_beat(heartbeat), report_presence(parts.database, queues))
-        cut_off = partial(_cut_off_later, code=1)
-        async with running_workers(parts, version, url, queues, predecessor, cut_off), beside:
-            names = [queue.value for queue in queues]
-            log.info("worker is ready", queues=names, build=version.build)
-            try:
-                await until_stopped(
-                    stopping, require_polling(parts.client, queues, version.poller_group)
-                )
-            finally:
-                log.info("worker is draining")
-                _cut_off_later(code=0 if stopping.is_set() else 1)
+    cut_off = partial(_cut_off_later, code=1)
+    settings, sdk_metrics = with_sdk_listener(settings)
+    with stop.while_starting():
+        await require_secret_key(settings)
+        async with open_parts(settings, "workspace-worker", sdk_metrics) as parts:
+            beside = background(
+                _beat(heartbeat),
+                report_presence(parts.database, queues),
+                watch_secret_key(parts.database, parts.keys),
+            )
+            served = metrics_served(settings.worker_metrics_address, sdk_metrics, parts.database)
+            running = running_workers(parts, version, url, queues, predecessor, cut_off)
+            with served:
+                async with running, beside:
+                    stop.is_ready()
+                    names = [queue.value for queue in queues]
+                    log.info("worker is ready", queues=names, build=version.build)
+                    polling = require_polling(parts.client, queues, version.poller_group)
+                    try:
+                        await until_stopped(stop.asked, polling)
+                    finally:
+                        log.info("worker is draining")
+                        if not stop.asked.is_set():
+                            _cut_off_later(code=1)
+
+
+class _Stop:
+    """The signals that end a worker: while it starts at once, later by a drain."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self._starting: asyncio.Task[Any] | None = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ask)
+
+    def is_ready(self) -> None:
+        """From now on there is work to drain."""
+        self._starting = None
+
+    @contextlib.contextmanager
+    def while_starting(self) -> Iterator[None]:
+        """End the block in order when a signal comes before it is ready."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._starting is None or not self.asked.is_set():
+                raise
+            log.info("worker was stopped before it was ready")
+
+    def _ask(self) -> None:
+        if self.asked.is_set():
+            return
+        self.asked.set()
+        if self._starting is None:
+            _cut_off_later(code=0)
+        else:
+            cut_off_later(CLOSING_SECONDS, 0)
+            self._starting.cancel()
 
 
 async def _beat(heartbeat: Path | None) -> None:
@@ -289,6 +339,4 @@ def _cut_off_later(code: int) -> None:
 
     Who was asked to end did so in order, and is no loss that any work is blamed for.
     """
-    cut_off = threading.Timer(DRAIN_SECONDS, os._exit, [code])
-    cut_off.daemon = True
-    cut_off.start()
+    cut_off_later(DRAIN_SECONDS, code)

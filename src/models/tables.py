@@ -26,6 +26,7 @@ import models.content.surfaces.tables
 import models.core.idempotency.tables
 import models.core.lifecycle.tables
 import models.core.pauses.tables
+import models.core.secret_keys.tables
 import models.data.databases.tables
 import models.data.fields.tables
 import models.data.forms.tables

@@ -27,6 +27,7 @@ from typing import ClassVar, TypeVar
 from runtime.bounded_child import Answer, receive, send
 from runtime.errors import UnavailableError
 from runtime.keyed_limiter import KeyedLimiter
+from runtime.process_output import child_output
 
 SECONDS = 2.0
 """Processor time of one call, where nothing else is said."""
@@ -124,7 +125,12 @@ class _Child:
             command = [sys.executable, "-c", _COMMAND, str(theirs.fileno()), *modules]
             environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             self._process = subprocess.Popen(  # noqa: S603  # our own program and arguments
-                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                command,
+                env=environment,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=child_output(),
+                stderr=subprocess.STDOUT,
             )
 
     def is_alive(self) -> bool:

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-_KEY_ID_BYTES = 4
+KEY_ID_BYTES = 4
+"""The bytes at the begin of a sealed value that say which key it is under."""
 _NONCE_BYTES = 12
 
 
@@ -41,6 +42,16 @@ class KeyRing:
         self._all = tuple(_derive_all(secret.encode()) for secret in secrets)
         self._by_id = {keys.id: keys for keys in self._all}
         self._current = self._all[0]
+
+    @property
+    def ids(self) -> Sequence[bytes]:
+        """The ids of the keys, the current one's first; an id says nothing of its key."""
+        return [keys.id for keys in self._all]
+
+    @property
+    def current_id(self) -> bytes:
+        """The id of the key under which everything new is written."""
+        return self._current.id
 
     def digest(self, token: bytes) -> bytes:
         """HMAC-SHA-256 of a token under the current pepper."""
@@ -69,7 +80,7 @@ class KeyRing:
 
     def unseal(self, sealed: bytes, place: str) -> bytes:
         """Decrypt what `seal` made for the same place; raises UnreadableError."""
-        key_id, rest = sealed[:_KEY_ID_BYTES], sealed[_KEY_ID_BYTES:]
+        key_id, rest = sealed[:KEY_ID_BYTES], sealed[KEY_ID_BYTES:]
         keys = self._by_id.get(key_id)
         if keys is None:
             raise UnreadableError("The value was encrypted under a key that is not configured.")
@@ -81,7 +92,7 @@ class KeyRing:
 
 def _derive_all(secret: bytes) -> _Keys:
     return _Keys(
-        id=_derive(secret, "key id", _KEY_ID_BYTES),
+        id=_derive(secret, "key id", KEY_ID_BYTES),
         pepper=_derive(secret, "api key pepper"),
         cursor=_derive(secret, "cursor signature"),
         cipher=AESGCM(_derive(secret, "encryption at rest")),

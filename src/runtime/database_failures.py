@@ -5,6 +5,7 @@ from sqlalchemy.exc import DBAPIError, PendingRollbackError
 
 _LOST = frozenset({"57P01", "57P02", "57P03"})
 """The server ends, or does not take connections yet."""
+_DISK_FULL = "53100"
 _CONFLICTS = frozenset({"40001", "40P01", "55P03", "57014"})
 """A deadlock, or a lock or an answer that took too long."""
 
@@ -23,6 +24,12 @@ def is_conflict(error: BaseException) -> bool:
     """Recognize that others were in the way: a repetition is likely to succeed."""
     cause = _cause(error)
     return cause is not None and cause.sqlstate in _CONFLICTS
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Recognize a server that has no room left for what is written."""
+    cause = _cause(error)
+    return cause is not None and cause.sqlstate == _DISK_FULL
 
 
 def _cause(error: BaseException) -> psycopg.Error | None:

@@ -229,3 +229,13 @@ class UnavailableError(PlatformError):
     code = "unavailable"
     status = 503
     headers: ClassVar[dict[str, str]] = {"Retry-After": "2"}
+
+
+class StorageFullError(UnavailableError):
+    """A disk of the platform has no room left: an operator has to make some."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(
+            f"The disk of the {holder} is full, so nothing was saved. Try again when the operators"
+            " of this platform have made room."
+        )

@@ -5,6 +5,7 @@ piece without any lock. It is seen whole or not at all.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, MemoryStore, S3Store
 
-from runtime.errors import UnavailableError
+from runtime.errors import StorageFullError, UnavailableError
 from runtime.ids import new_id
 
 _PART = 5 * 1024 * 1024
@@ -49,7 +50,7 @@ class ObjectStore:
         When `chunks` raises, nothing of the object remains, and the exception goes on.
         """
         size = 0
-        with _reported(key):
+        with self._reported(key):
             async with obstore.open_writer_async(
                 self._store, key, buffer_size=_PART, max_concurrency=_PARTS_AT_ONCE
             ) as writer:
@@ -60,7 +61,7 @@ class ObjectStore:
 
     async def put_file(self, key: str, path: Path) -> None:
         """Write an object that has the bytes of a file, without their way through Python."""
-        with _reported(key):
+        with self._reported(key):
             await obstore.put_async(
                 self._store, key, path, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE
             )
@@ -71,7 +72,7 @@ class ObjectStore:
 
         Raises FileNotFoundError when there is no such object.
         """
-        with _reported(key):
+        with self._reported(key):
             if end is None:
                 end = await self.size(key)
             while start < end:
@@ -82,12 +83,12 @@ class ObjectStore:
 
     async def size(self, key: str) -> int:
         """The number of bytes of an object. Raises FileNotFoundError when there is none."""
-        with _reported(key):
+        with self._reported(key):
             return (await obstore.head_async(self._store, key))["size"]
 
     async def delete(self, key: str) -> None:
         """Remove an object; one that is not there is removed already."""
-        with _reported(key):
+        with self._reported(key):
             try:
                 await obstore.delete_async(self._store, key)
             except FileNotFoundError:
@@ -112,13 +113,36 @@ class ObjectStore:
 
     async def older_than(self, prefix: str, moment: datetime) -> AsyncIterator[list[str]]:
         """Keys below `prefix` of objects that were written before `moment`, in batches."""
-        with _reported(prefix):
+        with self._reported(prefix):
             async for batch in obstore.list(self._store, prefix, chunk_size=_LISTED):
                 yield [entry["path"] for entry in batch if entry["last_modified"] < moment]
 
     async def _make_durable(self, key: str) -> None:
         if self._directory is not None:
             await asyncio.to_thread(_make_durable, self._directory / key)
+
+    @contextmanager
+    def _reported(self, key: str) -> Iterator[None]:
+        """Tell the operator why a store failed and the caller only that it did."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except (BaseError, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            if self._is_full(error):
+                _log.error("object_store_disk_full", key=key, reason=reason)
+                raise StorageFullError("object store") from None
+            _log.warning("object_store_unavailable", key=key, reason=reason)
+            raise UnavailableError(
+                "The service cannot reach its object store; try again soon."
+            ) from None
+
+    def _is_full(self, error: BaseError | OSError) -> bool:
+        """Ask the disk where the error has no number; errors of the library have none."""
+        if isinstance(error, OSError) and error.errno is not None:
+            return has_no_room(error)
+        return self._directory is not None and _lacks_room(self._directory)
 
     @cached_property
     def _store(self) -> LocalStore | MemoryStore | S3Store:
@@ -143,6 +167,24 @@ def _drop_drafts(directory: Path, moment: float) -> None:
                 draft.unlink()
 
 
+def has_no_room(error: OSError) -> bool:
+    """Recognize a disk that is full, or a quota that is used up."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def _lacks_room(directory: Path) -> bool:
+    """Try to get the room of one part."""
+    draft = directory / f"room#{new_id()}"
+    try:
+        with draft.open("xb") as file:
+            os.posix_fallocate(file.fileno(), 0, _PART)
+    except OSError as error:
+        return has_no_room(error)
+    finally:
+        draft.unlink(missing_ok=True)
+    return False
+
+
 def _make_durable(path: Path) -> None:
     """Have a file and its name on the disk before a row says that it is there."""
     for place in (path, path.parent):
@@ -151,18 +193,3 @@ def _make_durable(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-@contextmanager
-def _reported(key: str) -> Iterator[None]:
-    """Tell the operator why a store failed and the caller only that it did."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (BaseError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        _log.warning("object_store_unavailable", key=key, reason=reason)
-        raise UnavailableError(
-            "The service cannot reach its object store; try again soon."
-        ) from None

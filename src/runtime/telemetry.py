@@ -45,7 +45,8 @@ def configure_logging(style: Literal["json", "console"] = "json", level: str = "
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    # Of `runtime.process_output`, where it makes lines of JSON of what others write.
+    handler = logging.StreamHandler(getattr(sys.stderr, "real", sys.stderr))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=processors,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast, overload
 import psycopg
 from sqlalchemy import Row, select
 from sqlalchemy.engine import CursorResult
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
@@ -128,17 +128,22 @@ class UnitOfWork(Work):
 class Reading(UnitOfWork):
     """A unit of work that never writes; what it reads was committed, each statement for itself."""
 
-    def __init__(self, engine: AsyncEngine, stack: AsyncExitStack, single: Single | None) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], AbstractAsyncContextManager[AsyncConnection]],
+        stack: AsyncExitStack,
+        single: Single | None,
+    ) -> None:
         """It takes its connection with the first statement; a `single` one needs none of it."""
         super().__init__()
-        self._engine = engine
+        self._connect = connect
         self._stack = stack
         self._single = single
 
     @override
     async def get_connection(self) -> AsyncConnection:
         if self._connection is None:
-            self._connection = await self._stack.enter_async_context(self._engine.connect())
+            self._connection = await self._stack.enter_async_context(self._connect())
         return self._connection
 
     @override

@@ -16,8 +16,10 @@ from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually
+from tests.support.spaces import MASTER_SECRET
 
-SECRET = "a secret of the chaos tests that is long enough to be one"
+SECRET = MASTER_SECRET
+"""The key that a database of the tests is written under."""
 
 
 WITHOUT_OWNER = (
@@ -125,6 +127,7 @@ class Up:
         }
         # One that was killed has left its own.
         self.state.connection.unlink(missing_ok=True)
+        self.state.heartbeat.unlink(missing_ok=True)
         with self._output.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "cli.main", "up", f"--state-dir={self.state.root}", *ports),
@@ -136,7 +139,7 @@ class Up:
 
         async def is_up() -> bool:
             assert process.returncode is None, _text(self._output)
-            return self.connection is not None
+            return self.connection is not None and self.state.heartbeat.exists()
 
         await eventually(is_up, what="the platform's start")
 

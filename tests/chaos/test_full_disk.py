@@ -141,6 +141,7 @@ async def _until_refused(
     assert accepted
     assert answer.status_code == 503, answer.text
     assert answer.json()["error"] == "unavailable"
+    assert "is full, so nothing was saved." in answer.json()["message"]
     assert answer.headers["retry-after"]
     await asyncio.to_thread(disk.clear)
     answer = await client.post(path, **request(-1))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,7 +60,7 @@ class Checkout:
 
         async def is_up() -> bool:
             assert process.returncode is None, self.output()
-            return published.exists()
+            return published.exists() and published.with_name("worker.heartbeat").exists()
 
         try:
             await eventually(is_up, what="the start of the platform")
@@ -142,6 +143,7 @@ async def test_a_platform_goes_on_whichever_backup_it_is_given(checkout: Checkou
         for run in (ended, waiting):
             await checkout.wait_for(run, "waiting")
         await checkout.sh(BACK_UP)
+        _is_private(checkout.directory / "backup")
         await checkout.approve(ended)
         lost = await _run(checkout, automation)
         await checkout.wait_for(lost, "waiting")
@@ -169,6 +171,16 @@ async def test_a_platform_goes_on_whichever_backup_it_is_given(checkout: Checkou
         for run in (ended, waiting):
             await checkout.approve(run)
         assert await _records(checkout, database["id"]) == ["done", "done"]
+
+
+def _is_private(backup: Path) -> None:
+    """No other account of the machine reads any of it."""
+    modes = {one: stat.S_IMODE(one.stat().st_mode) for one in (backup, *backup.rglob("*"))}
+    assert {one.name for one in modes} >= {"workspace.dump", "secrets.json", "temporal.db"}
+    wrong = {
+        one: oct(mode) for one, mode in modes.items() if mode != (0o700 if one.is_dir() else 0o600)
+    }
+    assert wrong == {}
 
 
 def _is_the_same(connection: Json, known: Json) -> None:

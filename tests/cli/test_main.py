@@ -1,11 +1,13 @@
 """How the `workspace` command ends its process."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import psycopg
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from cli.commands import app
 from models.migrations.runner import current
@@ -56,3 +58,31 @@ def test_a_database_of_another_build_is_refused_in_words_and_stays() -> None:
         assert "a new state directory (`--state-dir`)" in refused.output
         assert "Traceback" not in refused.output
         assert current(url) == "0065"
+
+
+def test_a_link_signs_somebody_in_to_a_platform_without_a_state_directory(tmp_path: Path) -> None:
+    def run(*arguments: str, **variables: str) -> Result:
+        options = ["sign-in", *arguments, f"--state-dir={tmp_path}"]
+        return CliRunner().invoke(app, options, env={"COLUMNS": "200", **variables})
+
+    with migrated_database("sign_in") as url:
+        place = {"DATABASE_URL": url, "WORKSPACE_PUBLIC_URL": "https://workspace.example.com/"}
+        made = run("ada@example.com", "--new-workspace", "Acme", **place)
+        assert made.exit_code == 0, made.output
+        assert re.fullmatch(r"https://workspace\.example\.com/sign-in/[\w-]{43}\n", made.output)
+        again = run("ada@example.com", **place)
+        assert again.exit_code == 0
+        with psycopg.connect(url) as connection:
+            rows = connection.execute(
+                "SELECT email, workspace.name, role FROM app_user"
+                " JOIN workspace_member ON user_id = app_user.id"
+                " JOIN workspace ON workspace.id = workspace_id"
+            ).fetchall()
+        assert rows == [("ada@example.com", "Acme", "owner")]
+        for refused, words in (
+            (run(**place), "Name the person"),
+            (run("ada@example.com", DATABASE_URL=url), "set DATABASE_URL and WORKSPACE_PUBLIC_URL"),
+            (run("ada@example.com", "--new-workspace", "", **place), "--new-workspace"),
+        ):
+            assert refused.exit_code == 1
+            assert words in refused.output

@@ -79,21 +79,30 @@ class Up:
         self.http.close()
 
 
-def launch(directory: Path) -> Up:
-    """Start a platform and wait until it says that it is ready."""
+def launch(directory: Path, held: Path | None = None) -> Up:
+    """Start a platform and wait until it is ready; the worker is `held` until that file is gone."""
     options = [f"--state-dir={directory}", "--port=0", "--temporal-port=0", "--ui-port=0"]
     output = directory.with_name("output")
-    published = directory / "connection.json"
-    published.unlink(missing_ok=True)
+    ready = [directory / "connection.json", directory / "worker.heartbeat"]
+    for one in ready:
+        one.unlink(missing_ok=True)
+    variables = {}
+    if held is not None:
+        ready.pop()
+        (held.parent / "sitecustomize.py").write_text(
+            "import os, sys, time\n"
+            f"while 'worker' in sys.orig_argv and os.path.exists({str(held)!r}): time.sleep(0.05)\n"
+        )
+        variables["PYTHONPATH"] = os.pathsep.join([str(held.parent), *sys.path])
     with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "cli.main", "up", *options],
-            env=environment(),
+            env=environment() | variables,
             stdout=file,
             stderr=file,
         )
     up = Up(directory, process, httpx2.Client(trust_env=False, timeout=ENOUGH))
-    eventually(lambda: published.exists() or process.poll() is not None)
+    eventually(lambda: all(one.exists() for one in ready) or process.poll() is not None)
     if process.poll() is not None:
         pytest.fail(output.read_text())
     return up
@@ -190,9 +199,21 @@ def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr
     assert re.search(rf"ok +Platform +answers at {up.connection['baseUrl']}", found.stdout)
-    subjects = ("PostgreSQL", "Schema", "Object store", "Temporal", "Search attributes", "Workers")
+    subjects = [
+        *("PostgreSQL", "Schema", "Secret key", "Object store", "Temporal", "Search attributes"),
+        *("Workers", "Identity provider"),
+    ]
     for subject in subjects:
         assert re.search(rf"^ok +{subject} ", found.stdout, re.MULTILINE)
+    assert re.search(r"^warning +Mail server +not configured", found.stdout, re.MULTILINE)
+    as_json = json.loads(command("doctor", "--json", f"--state-dir={up.directory}").stdout)
+    assert as_json["ok"]
+    assert {*subjects} < {check["subject"] for check in as_json["checks"]}
+    wrong = command(
+        "doctor", f"--state-dir={up.directory}", WORKSPACE_SECRET_KEY="another key " * 4
+    )
+    assert wrong.returncode == 1
+    assert re.search(r"^failure +Secret key ", wrong.stdout, re.MULTILINE)
     nothing = command("doctor", f"--state-dir={tmp_path}")
     assert nothing.returncode == 1
     assert f"No platform runs on {tmp_path}" in nothing.stderr
@@ -327,7 +348,7 @@ def test_a_link_signs_the_owner_in(up: Up, directory: Path) -> None:
 
 
 def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(
-    up: Up, directory: Path, request: pytest.FixtureRequest
+    up: Up, directory: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     before = up.connection
     strays = [up.pid(name) for name in CHILDREN]
@@ -335,14 +356,21 @@ def test_a_start_clears_up_and_continues_and_a_stop_leaves_nothing(
     up.process.wait()
     alive = not any(ended(pid) for pid in strays)
     os.kill(up.pid("postgres"), signal.SIGKILL)
+    held = tmp_path / "held"
+    held.touch()
     with foreign_lock(directory):
-        again = launch(directory)
+        again = launch(directory, held)
     request.addfinalizer(again.end)
     assert alive, "the children went on without their supervisor"
     assert all(ended(pid) for pid in strays)
     assert again.is_ready()
     same = KEYS - {"sessionToken", "signInUrl"}
     assert {key: again.connection[key] for key in same} == {key: before[key] for key in same}
+    # All that needs no worker is there before it is.
+    assert "The worker is starting." in directory.with_name("output").read_text()
+    assert not (directory / "worker.heartbeat").exists()
+    held.unlink()
+    eventually((directory / "worker.heartbeat").exists)
     pids = [again.pid(name) for name in CHILDREN]
     assert again.stop() == 0
     assert all(ended(pid) for pid in pids)

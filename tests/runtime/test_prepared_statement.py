@@ -58,7 +58,7 @@ async def test_a_prepared_statement_reads_inside_the_transaction(database: Watch
 async def test_a_dead_connection_takes_its_contemporaries_along(
     database_url: str, kind: str
 ) -> None:
-    """After a restart of the server one request fails, not one per pooled connection."""
+    """After a restart of the server one request fails at most, not one per pooled connection."""
     database = Database(database_url)
     begin = getattr(database, kind)
     async with AsyncExitStack() as stack:
@@ -76,7 +76,7 @@ async def test_a_dead_connection_takes_its_contemporaries_along(
         except (exc.OperationalError, psycopg.OperationalError):
             failures += 1
     await database.close()
-    assert failures == 1
+    assert failures <= 1  # none, where they were idle long enough to be tried first
 
 
 async def test_a_failure_that_leaves_the_connection_whole_stays_what_it_is(

@@ -15,6 +15,7 @@ from sqlalchemy import event
 from typing_extensions import override
 
 from runtime.database import Database, Transaction
+from runtime.sessions import BoundedConnection
 from runtime.work import SingleStatement
 
 _TRANSACTION = re.compile(
@@ -27,7 +28,7 @@ _WRITE = re.compile(
 )
 
 
-class _Connection(psycopg.AsyncConnection[Any]):
+class _Connection(BoundedConnection):
     """Knows whether it may commit now; notes whatever commits without leave."""
 
     stray_commits: list[str]
@@ -79,7 +80,7 @@ class WatchedDatabase(Database):
             options["async_creator_fn"] = watched.connect
 
         event.listen(self.engine.sync_engine, "do_connect", connect)
-        self._singles.connection_class = watched
+        self._singles.pool.connection_class = watched
 
     @asynccontextmanager
     @override

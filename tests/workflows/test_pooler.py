@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from temporalio.testing import WorkflowEnvironment
 
 from api.app import create_app
-from cli.doctor import check_pooler
+from cli.doctor.database import check_pooler
 from runtime.platform_database import platform_database
 from runtime.settings import Settings
 from tests.support.bundles import exported

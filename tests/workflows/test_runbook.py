@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -31,10 +32,11 @@ from runtime.families import Family, Queue
 from runtime.ids import new_id
 from runtime.outbox import Intent, append, outbox
 from tests.support.endpoint import Serve, reply
-from tests.support.engine import Engine, by_node, graph, node
+from tests.support.engine import VERSION, Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.runbook import BLOCKS
 from tests.support.schedules import until_schedule
+from tests.support.temporal import dev_server
 
 # One of its commands replays all that its process has run before.
 pytestmark = pytest.mark.takes(seconds=60)
@@ -132,6 +134,66 @@ def test_every_command_of_the_runbook_is_tried_here() -> None:
         "Back up and restore",  # tests/chaos/test_restore.py
     }  # fmt: skip
     assert {title for title, blocks in BLOCKS.items() if blocks} == tried
+
+
+POLLERS = re.compile(r"^== (\S+)$(.*?)(?=^== |\Z)", re.MULTILINE | re.DOTALL)
+POLLED = {
+    "automation": {"workflow", "activity"},
+    "io": {"activity"},
+    "io-overflow": {"activity"},
+    "bulk": {"activity"},
+}
+
+
+async def test_the_look_at_queues_shows_who_polls_them(desk: Desk) -> None:
+    shown = await desk.run("Queues and workers")
+    build = f"{VERSION.deployment}:{VERSION.build}"
+    assert VERSION.deployment in shown.partition("== ")[0]
+    found = {}
+    for queue, text in POLLERS.findall(shown):
+        backlog, _, pollers = text.partition("Pollers:")
+        assert build in backlog
+        assert "UNVERSIONED" in backlog
+        rows = [line.split() for line in pollers.splitlines()]
+        found[queue] = {row[1] for row in rows if row[:1] == [build] and str(os.getpid()) in row[2]}
+    assert found == POLLED
+
+
+@pytest.mark.long
+async def test_the_look_at_queues_shows_that_nobody_polls_them(desk: Desk) -> None:
+    async with dev_server() as empty:
+        address = empty.client.service_client.config.target_host
+        connection = json.dumps({"temporalAddress": address})
+        (desk.directory / ".state" / "connection.json").write_text(connection)
+        shown = await desk.run("Queues and workers")
+    texts = dict(POLLERS.findall(shown))
+    assert texts.keys() == POLLED.keys()
+    for text in texts.values():
+        pollers = text.partition("Pollers:")[2].partition("WorkerInstanceKey")[0]
+        assert [line for line in pollers.splitlines() if line.strip()][1:] == []
+
+
+@pytest.mark.parametrize(
+    ("title", "number", "words"),
+    [
+        ("Connect", 0, ("SERVING",)),
+        ("Find executions", 0, ("Running", "AutomationRun", "Total: ")),
+        ("Find executions", 1, ("Maintenance",)),
+        ("Queues and workers", 0, ("WorkerInstanceKey",)),
+        ("What waits", 0, ("Lines of the outbox", "Under way", "Lines of deliveries")),
+    ],
+)
+async def test_a_look_shows_what_it_is_for(
+    desk: Desk, title: str, number: int, words: tuple[str, ...]
+) -> None:
+    reconcile = Family.MAINTENANCE.workflow_id("reconcile")
+    await desk.engine.client.get_schedule_handle(reconcile).trigger()
+
+    async def is_shown() -> bool:
+        shown = await desk.run(title, number)
+        return all(word in shown for word in words)
+
+    await eventually(is_shown, what=f"{words} in {title}")
 
 
 @pytest.mark.long

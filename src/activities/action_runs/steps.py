@@ -122,7 +122,7 @@ class ActionSteps:
             opened = await self._open(attempt)
             if isinstance(opened, StepReply):
                 return opened
-            result = await self._effects[_node_kind(attempt.step.kind)](opened)
+            result = await self._effects[node_kind(attempt.step.kind)](opened)
             inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, attempt.header.run_id)
             return await awaiting_database(lambda: self._end(attempt, lambda: result))
         except CallHeldError:
@@ -188,7 +188,7 @@ class ActionSteps:
         elif step.kind in CALLS:
             result = await CALLS[step.kind].begin(work, header, step, parameters)
         else:
-            perform = self._transactions[_node_kind(step.kind)]
+            perform = self._transactions[node_kind(step.kind)]
             result = await perform(Invocation(work, header.actor, parameters))
         if result is None:
             await step_writes.start_step(work, header.run_id, step.id, attempt.number)
@@ -275,7 +275,7 @@ async def _completed(work: UnitOfWork, attempt: Attempt, result: NodeResult) -> 
     return StepReply(StepState.SUCCEEDED)
 
 
-def _node_kind(kind: ActionKind) -> str:
+def node_kind(kind: ActionKind) -> str:
     return _NODE_KINDS.get(kind, kind.value)
 
 

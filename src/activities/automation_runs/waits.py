@@ -67,7 +67,7 @@ class WaitActivities:
             resolved = await resolve_parameters(self._database, invocation)
             variables = await awaited(self._database, invocation, resolved.parameters)
             beginning = _Beginning(invocation, resolved.parameters, call.now, variables)
-            body = _BEGINNINGS[invocation.node.kind](beginning)
+            body = BEGINNINGS[invocation.node.kind](beginning)
             return await self._nodes.behind_gate(invocation, body)
 
         reply = await self._nodes.guarded(call.node, park)
@@ -236,7 +236,7 @@ def _call(beginning: _Beginning) -> _Body:
     return body
 
 
-_BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
+BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
     NodeKind.DELAY: _delay,
     NodeKind.APPROVAL: _approval,
     NodeKind.WAIT_EVENT: _event,

@@ -9,6 +9,7 @@ from models.automation.alert_rules.evaluation import evaluate_rules
 from models.automation.incidents.closing import close_recovered
 from models.automation.run_statistics.sums import settle_runs
 from models.data.records.counts import merge_counts
+from models.workspace.system.commands import merge_ended_work
 from models.workspace.usage.totals import settle_totals
 from runtime.database import Database, UnitOfWork
 
@@ -30,6 +31,7 @@ class UsageMaintenance:
             "workspaces": settle_totals,
             "databases": merge_counts,
             "runs": partial(settle_runs, counted_attributes=self._counted_attributes),
+            "ended_work": merge_ended_work,
             "incidents": close_recovered,
             "alerts": evaluate_rules,
         }

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 from pydantic_core import from_json
 
 from activities.sources import reading_process
-from activities.sources.processes import context
+from activities.sources.processes import context, process_of, start
 from activities.sources.reading_process import (
     DESCRIPTION,
     END,
@@ -155,9 +155,9 @@ async def reading(
 ) -> AsyncIterator[Reading]:
     """A process that reads the file, or the pages of JSON, while the block runs."""
     ours, theirs = context.Pipe()
-    arguments = theirs, [str(path) for path in files], options
-    process = context.Process(target=reading_process.read_file, args=arguments, daemon=True)
-    await asyncio.to_thread(process.start)
+    paths = [str(path) for path in files]
+    process = process_of(reading_process.read_file, theirs, paths, options)
+    await start(process)
     theirs.close()
     try:
         yield Reading(ours, process, seconds)

@@ -25,6 +25,7 @@ from api.kernel.credentials import KeyToken, SessionToken, read_credential, unau
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
+from models.core.secret_keys.queries import require_keys
 from models.people.browser_sessions.rules import USE_WRITTEN_EVERY
 from models.people.credentials.queries import (
     SessionRow,
@@ -131,11 +132,18 @@ async def sync(services: Services, session: Session) -> None:
 async def _key(
     services: Services, work: UnitOfWork, proof: KeyToken, prefetches: Sequence[Prefetch]
 ) -> Caller:
-    row = await key_by_digest(work, services.keys.digests(proof.token.encode()), prefetches)
-    if row is None or (row.expires_at is not None and row.expires_at <= work.now):
+    keys, token = services.keys, proof.token.encode()
+    row = await key_by_digest(work, keys.digests(token), prefetches)
+    if row is None:
+        # Without the secret key of the database no key is found, and none is invalid.
+        await require_keys(work, keys)
+        raise unauthorized()
+    if row.expires_at is not None and row.expires_at <= work.now:
         raise unauthorized()
     if row.last_used_at is None or row.last_used_at <= work.now - _USE_WRITTEN_EVERY:
         services.request_log.touch(row.id, work.now)
+    if row.digest_key != keys.current_id:
+        services.request_log.move_digest(row.id, keys.digest(token), keys.current_id)
     scopes = _scopes(tuple(row.scopes))
     admin = row.platform_admin or services.settings.is_platform_admin(row.email)
     principal = Principal(

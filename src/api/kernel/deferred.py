@@ -79,13 +79,13 @@ async def _answer(
         waited = loop.time() - started
         last = deferred.wait.is_over or waited >= deferred.within
         async with database.reading() as work:
-            found = await deferred.poll(work, last)
+            answer = await deferred.poll(work, last)
         if await is_gone():
             raise ClientGoneError
-        if isinstance(found, EndOf):
+        if isinstance(answer, EndOf):
             # Its end may have come between the reading and this line.
-            if deferred.wait.turn_to(found.work_id):
+            if deferred.wait.turn_to(answer.work_id):
                 continue
-        elif found is not None:
-            return found if isinstance(found, Response) else Data(found)
+        elif answer is not None:
+            return answer if isinstance(answer, Response) else Data(answer)
         await deferred.wait.pause(waited, deferred.within - waited)

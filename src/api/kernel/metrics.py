@@ -1,21 +1,28 @@
 """Metrics in the text format of Prometheus: of requests in this process, and of the platform."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+import psycopg
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
+from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import override
 
 from models.automation.run_statistics.queries import attribute_counts
-from models.workspace.system.queries import system_state
+from models.workspace.system.queries import ended_work_counts, system_state
 from models.workspace.system.shapes import SystemState
-from runtime.database import UnitOfWork
+from runtime.database import Database
+from runtime.process_metrics import process_registry
+from runtime.telemetry import describe
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATE_SECONDS = 5.0
 """The time the state of the platform is kept: anybody may ask for it, as often as they like."""
+
+_log = structlog.get_logger(__name__)
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -23,8 +30,9 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class Metrics:
     """The metrics of one process. No label names a workspace, a person or an id."""
 
-    def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._registry = registry = process_registry(database)
         self._requests = Counter(
             "workspace_http_requests",
             "Requests that were answered.",
@@ -40,9 +48,16 @@ class Metrics:
         )
         self._counters: dict[tuple[str, int], Counter] = {}
         self._histograms: dict[str, Histogram] = {}
-        self._gauges = _Gauges(registry)
-        self._attributes = _AttributeCounts()
-        registry.register(self._attributes)
+        self._is_up = Gauge(
+            "workspace_database_up",
+            "1 when the database answered, else 0: then only this process is shown.",
+            registry=registry,
+        )
+        self._platform = CollectorRegistry()
+        self._gauges = _Gauges(self._platform)
+        self._attributes, self._ends = _attribute_counts(), _ended_work()
+        self._platform.register(self._attributes)
+        self._platform.register(self._ends)
         self._asked = float("-inf")
 
     def observe(self, operation: str, status: int, seconds: float) -> None:
@@ -57,13 +72,25 @@ class Metrics:
             histogram = self._histograms[operation] = self._seconds.labels(operation)
         histogram.observe(seconds)
 
-    async def text(self, work: UnitOfWork) -> bytes:
+    async def text(self) -> bytes:
         """All metrics; the state of the platform is up to `STATE_SECONDS` old."""
-        if time.monotonic() >= self._asked + STATE_SECONDS:
-            self._asked = time.monotonic()
-            self._gauges.show(await system_state(work))
-            self._attributes.counts = await attribute_counts(work)
-        return generate_latest(self._registry)
+        is_up = time.monotonic() < self._asked + STATE_SECONDS or await self._read()
+        self._is_up.set(is_up)
+        text = generate_latest(self._registry)
+        return text + generate_latest(self._platform) if is_up else text
+
+    async def _read(self) -> bool:
+        """Read the state of the platform; False when the database does not tell it."""
+        try:
+            async with self._database.reading() as work:
+                self._gauges.show(await system_state(work))
+                self._attributes.counts = await attribute_counts(work)
+                self._ends.counts = await ended_work_counts(work)
+        except (psycopg.Error, SQLAlchemyError) as error:
+            _log.warning("metrics_without_database", **describe(error))
+            return False
+        self._asked = time.monotonic()
+        return True
 
 
 class _Gauges:
@@ -100,19 +127,27 @@ class _Gauges:
             self._workers.labels(queue.name.value).set(queue.workers)
 
 
-class _AttributeCounts(Collector):
-    """Runs that ended, by the attributes that the operator counts; the same in every process."""
+class _Counts(Collector):
+    """Numbers that the database adds up: the same in every process."""
 
-    def __init__(self) -> None:
-        self.counts: Mapping[tuple[str, str, str], int] = {}
+    def __init__(self, name: str, words: str, labels: Sequence[str]) -> None:
+        self._described = name, words, labels
+        self.counts: Mapping[tuple[str, ...], int] = {}
 
     @override
     def collect(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(
-            "workspace_runs_by_attribute",
-            "Runs that ended, by a counted attribute.",
-            labels=["key", "value", "status"],
-        )
-        for labels, runs in self.counts.items():
-            family.add_metric(labels, runs)
+        name, words, labels = self._described
+        family = CounterMetricFamily(name, words, labels=labels)
+        for values, count in self.counts.items():
+            family.add_metric(values, count)
         yield family
+
+
+def _attribute_counts() -> _Counts:
+    words = "Runs that ended, by a counted attribute."
+    return _Counts("workspace_runs_by_attribute", words, ["key", "value", "status"])
+
+
+def _ended_work() -> _Counts:
+    words = "Work that ended: runs, imports, deliveries, jobs."
+    return _Counts("workspace_ended_work", words, ["kind", "status"])

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import psycopg
 import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from api.kernel.services import Services
+from api.kernel.services import Services, beside
 from models.automation.alert_rules.evaluation import evaluate_overdue
 from runtime.database import Database
 
@@ -22,13 +22,8 @@ SECONDS = 30.0
 @asynccontextmanager
 async def overdue_alerts(services: Services) -> AsyncIterator[None]:
     """Evaluate overdue rules beside the requests."""
-    task = asyncio.create_task(_evaluate_forever(services.database), name="overdue-alerts")
-    try:
+    async with beside(_evaluate_forever(services.database), "overdue-alerts"):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def _evaluate_forever(database: Database) -> None:

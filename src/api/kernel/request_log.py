@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy import exc
 
-from models.people.api_keys.commands import mark_keys_used
+from models.people.api_keys.commands import mark_keys_used, move_digests
 from models.people.browser_sessions.commands import mark_sessions_used
 from models.people.request_logs.commands import LogEntry, append_entries
 from runtime.database import Database
@@ -30,6 +30,7 @@ class RequestLogWriter:
         self._entries: deque[LogEntry] = deque()
         self._used_keys: dict[UUID, datetime] = {}
         self._used_sessions: dict[bytes, datetime] = {}
+        self._moved_digests: dict[UUID, tuple[bytes, bytes]] = {}
         self._filled = asyncio.Event()
         self._stopping = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -52,6 +53,11 @@ class RequestLogWriter:
     def touch_session(self, digest: bytes, moment: datetime) -> None:
         """Queue that a session in a browser was used; as seldom as keys."""
         self._used_sessions[digest] = moment
+        self._filled.set()
+
+    def move_digest(self, key_id: UUID, digest: bytes, digest_key: bytes) -> None:
+        """Queue that a key was used whose digest is not under the current secret key."""
+        self._moved_digests[key_id] = (digest, digest_key)
         self._filled.set()
 
     def start(self) -> None:
@@ -77,20 +83,23 @@ class RequestLogWriter:
     async def _write(self) -> None:
         # Entries queued from here on wait for the next flush; a busy API would write row by row.
         queued = len(self._entries)
-        while queued or self._used_keys or self._used_sessions:
+        while queued or self._used_keys or self._used_sessions or self._moved_digests:
             batch = [self._entries.popleft() for _ in range(min(_BATCH, queued))]
             queued -= len(batch)
             used_keys, self._used_keys = self._used_keys, {}
             used_sessions, self._used_sessions = self._used_sessions, {}
+            moved_digests, self._moved_digests = self._moved_digests, {}
             try:
                 async with self._database.transaction() as work:
                     await append_entries(work, batch)
                     await mark_keys_used(work, used_keys)
                     await mark_sessions_used(work, used_sessions)
+                    await move_digests(work, moved_digests)
             except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
                 self._entries.extendleft(reversed(batch))
                 self._used_keys = {**used_keys, **self._used_keys}
                 self._used_sessions = {**used_sessions, **self._used_sessions}
+                self._moved_digests = {**moved_digests, **self._moved_digests}
                 self._filled.set()
                 _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
                 return

@@ -10,12 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
 from starlette.responses import Response
 
+from runtime.database_failures import is_disk_full
 from runtime.errors import (
     InternalError,
     PlatformError,
+    StorageFullError,
     UnavailableError,
     ValidationError,
 )
+from runtime.object_store import has_no_room
 from runtime.telemetry import describe
 
 _UNREACHABLE = (
@@ -89,6 +92,12 @@ def as_refusal(error: Exception) -> PlatformError:
     if isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
         _log.warning("statement_too_slow", **describe(error))
         return UnavailableError("This took too long, and nothing of it was done; ask for less.")
+    if is_disk_full(error):
+        _log.error("database_disk_full", **describe(error))
+        return StorageFullError("database")
+    if isinstance(error, OSError) and has_no_room(error):
+        _log.error("disk_full", **describe(error))
+        return StorageFullError("service")
     if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
         return UnavailableError("The service cannot reach its database; try again soon.")

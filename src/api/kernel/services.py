@@ -4,10 +4,17 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
+import psycopg
+import structlog
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+import models.tables  # noqa: F401  # all sealed values
 from api.kernel.awaited_work import AwaitedWork
 from api.kernel.connection_shares import ConnectionShares
 from api.kernel.event_streams import Streams
@@ -18,12 +25,19 @@ from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
 from api.realtime.hub import Hub
 from api.realtime.presence import Presence
+from models.core.secret_keys.commands import register_keys
+from models.core.secret_keys.rules import WrongSecretKeyError
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.notifier import ANSWER_CHANNEL, LOG_CHANNEL, Notifier, listen
 from runtime.object_store import ObjectStore
 from runtime.outbound_policy import OutboundPolicy
 from runtime.settings import Settings
+
+log = structlog.get_logger()
+
+_REGISTERED_AGAIN_SECONDS = 2.0
+"""Until a database that is away is asked again."""
 
 
 @dataclass(slots=True)
@@ -42,16 +56,29 @@ class Services:
     provider: IdentityProvider | None = None
     """The identity provider that people sign in at."""
     streams: Streams = field(default_factory=Streams)
-    metrics: Metrics = field(default_factory=Metrics)
     awaited: AwaitedWork = field(default_factory=AwaitedWork)
+    metrics: Metrics = field(init=False)
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:
+        self.metrics = Metrics(self.database)
         self.hub = Hub(self.database)
 
 
 Background = Callable[[Services], AbstractAsyncContextManager[None]]
 """Something that runs beside the requests: entered at start, left at shutdown."""
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+    """Run something in a task of its own for the length of the block."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 @asynccontextmanager
@@ -61,13 +88,8 @@ async def notifications(services: Services) -> AsyncIterator[None]:
     services.database.notify_workers = notifier.notify
     services.database.notify_readers = notifier.notify_readers
     services.database.notify_waiters = notifier.notify_waiters
-    task = asyncio.create_task(notifier.run(), name="notifier")
-    try:
+    async with beside(notifier.run(), "notifier"):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 @asynccontextmanager
@@ -92,3 +114,25 @@ async def feeds(services: Services) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def secret_keys(services: Services) -> AsyncIterator[None]:
+    """Record the secret key that the process writes under, once the database answers."""
+    async with beside(_register(services), "secret-keys"):
+        yield
+
+
+async def _register(services: Services) -> None:
+    while True:
+        try:
+            async with services.database.transaction() as work:
+                await register_keys(work, services.keys)
+        except WrongSecretKeyError as error:
+            # `/readyz` says so as long as it is true.
+            log.critical("the secret key is wrong", reason=error.message)
+            return
+        except (psycopg.Error, DBAPIError, PoolTimeoutError):
+            await asyncio.sleep(_REGISTERED_AGAIN_SECONDS)
+        else:
+            return

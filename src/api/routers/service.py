@@ -6,6 +6,7 @@ from api.kernel.metrics import CONTENT_TYPE
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.pages.documentation import Documentation
 from models.core.base import Shape
+from models.core.secret_keys.queries import require_keys
 from models.migrations.queries import is_at_head
 from runtime.errors import NotFoundError, UnavailableError
 
@@ -26,16 +27,17 @@ async def get_health() -> Data[Health]:
 
 @router.get("/readyz", access=Access(credential="none"), documented=False)
 async def get_readiness(request: ApiRequest) -> Data[Health]:
-    """Say whether the database answers and its schema is this build's."""
+    """Say whether the database answers, with the schema of this build and the secret key."""
     if not await is_at_head(request.work):
         raise UnavailableError("The database schema is not this build's; run the migrations.")
+    await require_keys(request.work, request.services.keys)
     return Data(Health(status="ready"))
 
 
-@router.get("/metrics", access=Access(credential="none"), documented=False)
+@router.get("/metrics", access=_OPEN, documented=False)
 async def get_metrics(request: ApiRequest) -> Response:
     """Read the metrics of this process and of the platform, as Prometheus does."""
-    content = await request.services.metrics.text(request.work)
+    content = await request.services.metrics.text()
     return Response(content, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"})
 
 

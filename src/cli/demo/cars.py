@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from cli.api_client import Json
-from cli.supervisor.errors import StartError
+from cli.supervisor.errors import missing_extra
 
 FIELDS: list[Json] = [
     {"key": "name", "label": "Name", "kind": "text"},
@@ -29,7 +29,7 @@ def cars() -> list[Json]:
     """The rows as record data. Raises StartError when the package is not installed."""
     package = importlib.util.find_spec("vega_datasets")
     if package is None or package.origin is None:
-        raise StartError("The demo's table is not installed: install workspace-platform[demo].")
+        raise missing_extra("The table of the demo", "demo")
     path = Path(package.origin).parent / "_data" / "cars.json"
     keys = {field["key"] for field in FIELDS}
     rows: list[Json] = []

@@ -1,6 +1,6 @@
 """A worker deployment as Temporal knows it: its builds, the share of each, and changes of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -77,8 +77,10 @@ class Routing:
 class Deployment:
     """A deployment of this name; a change raises RPCError where Temporal refuses it."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, name: str, alive: Collection[str] | None = None) -> None:
+        """With the processes that are `alive`, others that Temporal still counts are left out."""
         self.client = client
+        self._alive = alive
         self._service = client.workflow_service
         self.name = name
 
@@ -126,9 +128,12 @@ class Deployment:
             for queue in Queue
         }
         return {
-            build: {queue: pollers[queue][group] for queue in Queue}
+            build: {queue: self._living(pollers[queue][group]) for queue in Queue}
             for build, group in groups.items()
         }
+
+    def _living(self, processes: frozenset[str]) -> frozenset[str]:
+        return processes if self._alive is None else processes & frozenset(self._alive)
 
     def open_work(self, build_id: str, *, pinned: bool) -> str:
         """A query for the open executions of a build that stay with it, or for all others."""

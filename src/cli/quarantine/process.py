@@ -20,6 +20,7 @@ from cli.quarantine import messages
 from runtime.exit_codes import OUT_OF_MEMORY
 from runtime.memory_kills import memory_kills, with_memory_kill
 from runtime.payload_converter import data_converter
+from runtime.process_output import child_output
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
 START_SECONDS = 300
@@ -84,7 +85,10 @@ class QuarantineProcess:
 
     async def _start(self) -> None:
         process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=child_output(),
         )
         try:
             async with asyncio.timeout(START_SECONDS):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from temporalio.client import WorkflowHistory
 
     from cli.replay.gate import Recent
+    from cli.replay.own_code import Options
 
 STATE_DIR = typer.Option(
     envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
@@ -33,7 +34,8 @@ Since = Annotated[
     typer.Option(help="Replay all that is open, started or ended since: 90m, 24h or 7d."),
 ]
 Debug = Annotated[
-    bool, typer.Option("--debug", help="Stop in pdb where the workflow begins and diverges.")
+    bool,
+    typer.Option("--debug", help="Stop in pdb where the workflow, or the code of --node, begins."),
 ]
 Children = Annotated[
     bool, typer.Option("--children", help="Also what the execution started as its children.")
@@ -41,6 +43,28 @@ Children = Annotated[
 Type = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, open ones first.")]
 Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: processes that replay.")]
+Node = Annotated[
+    str | None,
+    typer.Option(
+        help="Execute this node, or step of an action, once more and keep nothing; of a refresh or"
+        " an import the stages up to fetch, stage or apply."
+    ),
+]
+Scope = Annotated[
+    str | None, typer.Option(help="With --node: its iteration of a loop, such as items:3.")
+]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="With --node: really make the calls of outside servers."),
+]
+Rows = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        help="With --node of a refresh or an import: a file with what it reads.",
+    ),
+]
 
 
 def replay(
@@ -56,31 +80,80 @@ def replay(
     workflow_type: Type = None,
     limit: Limit = None,
     parallel: Parallel = 1,
+    node: Node = None,
+    scope: Scope = None,
+    live: Live = False,
+    rows: Rows = None,
     state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
     temporal_address: Annotated[str | None, ADDRESS] = None,
 ) -> None:
-    """Replay executions against the code of this checkout.
+    """Replay executions against the code of this checkout, or execute one node once more.
 
-    Exits with 1 when one of them diverges, and with 2 when there is none to judge.
+    Exits with 1 when one of them diverges or the node ends otherwise than it did, and with 2 when
+    there is none to judge.
     """
     from cli.replay.errors import reported_errors, sdk_logs_muted
     from cli.replay.gate import Recent
+    from cli.replay.own_code import Options
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
-    if debug and since is not None:
-        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
+    options = Options(scope, live, debug, rows)
+    _check(node, options, is_one_run=since is None)
     with reported_errors(), sdk_logs_muted():
-        if since is not None:
-            selection = Recent(_period(since), workflow_type, limit, parallel)
+        if name is None:
+            selection = Recent(_period(since or ""), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, selection))
+        elif node is not None:
+            passed = _once(state_dir, name, node, options)
         else:
-            assert name
             histories = asyncio.run(
                 _named(state_dir, temporal_address, name, execution, children=children)
             )
             passed = asyncio.run(_debug(histories) if debug else _judge(histories))
     raise typer.Exit(0 if passed else 1)
+
+
+def _check(node: str | None, options: "Options", *, is_one_run: bool) -> None:
+    """Raise BadParameter for options that do not go together."""
+    if node is None and options.debug and not is_one_run:
+        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
+    if node is None and (options.scope is not None or options.live or options.rows is not None):
+        raise typer.BadParameter("--scope, --live and --rows need --node.")
+    if node is not None and not is_one_run:
+        raise typer.BadParameter("--node is for one run: name the run by its id.")
+
+
+def _once(state_dir: Path, run: str, node: str, options: "Options") -> bool:
+    from sqlalchemy.exc import OperationalError
+
+    from activities.database_errors import is_away
+    from cli.replay.errors import HistoryUnavailableError
+    from cli.replay.once import Request, execute_once
+    from cli.replay.own_code import Left
+    from cli.replay.report import print_once
+    from cli.supervisor.state import StateDir
+    from runtime.ids import parse_id
+    from runtime.settings import load_settings
+    from runtime.telemetry import configure_logging
+
+    run_id = parse_id(run)
+    if run_id is None:
+        raise typer.BadParameter(f"--node takes the id of a run, and {run} is not an id.")
+    settings = load_settings(**StateDir(state_dir).running_settings())
+    configure_logging("console", "ERROR")
+    try:
+        once = asyncio.run(execute_once(settings, Request(run_id, node, options)))
+    except OperationalError as error:
+        if not is_away(error):
+            raise
+        message = "PostgreSQL does not answer: check DATABASE_URL, and that it is up."
+        raise HistoryUnavailableError(message) from None
+    except Left:
+        complain("Left before the end: nothing was judged.")
+        return False
+    print_once(once)
+    return once.now.as_before(once.before)
 
 
 async def _named(

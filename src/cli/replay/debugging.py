@@ -17,11 +17,9 @@ from temporalio.worker import (
 from typing_extensions import override
 
 from cli.replay.divergence import Divergence, Trace, divergence, traced
+from cli.replay.own_code import SKIPPED
 from cli.replay.report import print_divergence
 from cli.replay.verdicts import Verdict, judged
-
-SKIPPED = ["temporalio.*", "asyncio.*", "concurrent.*", "contextlib", "types"]
-"""Modules that stepping passes over."""
 
 _TROUBLE = frozenset(
     {RemoveFromCache.EvictionReason.NONDETERMINISM, RemoveFromCache.EvictionReason.LANG_FAIL}

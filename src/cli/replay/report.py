@@ -1,7 +1,10 @@
 """Prints what a replay found, and what to do about it."""
 
+import difflib
+import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from temporalio.client import Client
@@ -10,6 +13,9 @@ from cli.console import say, terminal
 from cli.replay.divergence import Divergence, explain
 from cli.replay.executions import Execution, fetch
 from cli.replay.verdicts import KNOWN, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from cli.replay.once import End, Once
 
 ADVICE = """\
 An execution that is open now and has come this far would fail the same way. Keep the old way for
@@ -69,6 +75,46 @@ def print_divergence(divergence: Divergence) -> None:
         _print("  the code now  does not ask for it")
     for place in divergence.places:
         _print(f"  at            {place}")
+
+
+def print_once(once: "Once") -> None:
+    """Print how a node ended when it was executed once more, and how that differs."""
+    before, now = once.before, once.now
+    _print(f"{once.name} ({once.kind}), executed once more. Nothing was kept.")
+    if once.calls:
+        _print(f"  outside calls  {once.calls}")
+    if once.is_reached is False:
+        _print("  its own code   was not reached: it ended before")
+    _print(f"  status         {_both(before.status, now.status)}")
+    if before.outcome or now.outcome:
+        _print(f"  outcome        {_both(before.outcome, now.outcome)}")
+    _print(f"  error          {_both(_failure(before), _failure(now))}")
+    for what in ("input", "output"):
+        recorded, present = getattr(before, what), getattr(now, what)
+        if what == "input" and present is None:
+            # A node that goes on with what it began before writes none.
+            continue
+        _print(f"  {what:<15}{'same' if recorded == present else 'differs'}")
+        if recorded != present:
+            lines = difflib.unified_diff(
+                _lines(recorded), _lines(present), "recorded", "now", lineterm=""
+            )
+            for line in lines:
+                _print(f"    {line}")
+
+
+def _both(recorded: str | None, now: str | None) -> str:
+    if recorded == now:
+        return f"{now or 'none'} (same)"
+    return f"{now or 'none'} (recorded: {recorded or 'none'})"
+
+
+def _failure(end: "End") -> str | None:
+    return end.error and f"{end.code}: {end.error}"
+
+
+def _lines(value: object) -> list[str]:
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).splitlines()
 
 
 def summarise(verdicts: Sequence[Verdict]) -> None:

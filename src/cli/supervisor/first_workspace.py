@@ -2,7 +2,7 @@
 
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
-from models.people.api_keys.commands import issue_key
+from models.people.api_keys.commands import issue_key, renew_digest
 from models.people.api_keys.queries import opens
 from models.people.browser_sessions.commands import make_sign_in_link
 from models.people.workspaces.commands import ensure_first_workspace
@@ -25,6 +25,7 @@ async def ensure_first_key(state: StateDir, database_url: str) -> None:
                 token = await issue_key(
                     work, keys, workspace_id=workspace_id, user_id=user_id, name="First key"
                 )
+            await renew_digest(work, keys, str(token))
             link = await make_sign_in_link(work, user_id)
     finally:
         await database.close()

@@ -54,9 +54,13 @@ class Platform:
         self._supervisor = Supervisor(state, status)
         self._environment: dict[str, str] = {}
         self._is_migrated = False
+        self._working: asyncio.Task[None] | None = None
 
     async def start(self) -> dict[str, str]:
-        """Start everything; the content of connection.json. Raises StartError."""
+        """Start everything; the content of connection.json. Raises StartError.
+
+        Returns when the API answers: the worker may take longer, see `worker_is_ready`.
+        """
         ports = self._choose_ports()
         base_url = f"http://{LOOPBACK}:{ports['api']}"
         temporal_address = self._options.temporal_address or f"{LOOPBACK}:{ports['temporal']}"
@@ -72,7 +76,8 @@ class Platform:
         await together(
             self._start_api(ports["api"], base_url), self._start_temporal(ports, temporal_address)
         )
-        await together(self._supervisor.start(self._worker()), self._migrate())
+        self._working = asyncio.create_task(self._supervisor.start(self._worker()))
+        await self._migrate()
         secrets = self._state.secrets()
         console_url = self._environment["WORKSPACE_PUBLIC_URL"].rstrip("/")
         return {
@@ -88,8 +93,18 @@ class Platform:
             "sessionToken": sessions.mint(),
         }
 
+    async def worker_is_ready(self) -> None:
+        """Wait for the worker, and say so while it is starting. Raises StartError."""
+        assert self._working is not None, "it was started"
+        if not self._working.done():
+            self._status.say("The worker is starting. Until it is ready, accepted runs are queued.")
+        await self._working
+
     async def stop(self) -> None:
         """End everything, the users of a service before the service."""
+        if self._working is not None:
+            self._working.cancel()
+            await asyncio.wait({self._working})
         await self._supervisor.stop(STOP_ORDER)
 
     def kill(self) -> None:

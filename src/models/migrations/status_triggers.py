@@ -1,4 +1,11 @@
-"""The trigger by which PostgreSQL itself refuses what a transition table does not allow."""
+"""The triggers of durable work: one refuses what a transition table does not allow, and one counts
+what ended.
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement
+from sqlalchemy.dialects import postgresql
 
 from models.core.lifecycle.commands import WorkTable
 from runtime.schema import listed
@@ -32,9 +39,35 @@ CREATE TRIGGER {name} BEFORE UPDATE OF status ON {table}
 """
 
 
+def counting(kind: WorkTable) -> str:
+    """The statements that make the trigger which counts the ends of a table's work (ADR 0136)."""
+    table, end = kind.table.name, kind.ended_column
+    family, executed = (_of_new_row(kind, one) for one in (kind.family_of_row, kind.executed))
+    return f"""
+CREATE FUNCTION {table}_count_end() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO ended_work (kind, status, number) VALUES ({family}, NEW.status, 1);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER {table}_count_end AFTER UPDATE OF status, {end} ON {table} FOR EACH ROW
+    WHEN (NEW.{end} IS NOT NULL AND OLD.{end} IS DISTINCT FROM NEW.{end} AND {executed})
+    EXECUTE FUNCTION {table}_count_end();
+"""  # noqa: S608  # of our own tables
+
+
+def _of_new_row(kind: WorkTable, expression: ColumnElement[Any]) -> str:
+    """An expression over the columns of a table, in a trigger."""
+    options = {"literal_binds": True}
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = str(expression.compile(dialect=dialect, compile_kwargs=options))
+    return compiled.replace(f"{kind.table.name}.", "NEW.")
+
+
 def dropping(kind: WorkTable) -> str:
-    """The statement after which nothing is left of it, once the table is gone."""
-    return f"DROP FUNCTION {_name(kind)}()"
+    """The statement after which nothing is left of them, once the table is gone."""
+    counting = f"; DROP FUNCTION {kind.table.name}_count_end()" if kind.family is not None else ""
+    return f"DROP FUNCTION {_name(kind)}(){counting}"
 
 
 def _name(kind: WorkTable) -> str:

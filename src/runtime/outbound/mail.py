@@ -108,6 +108,19 @@ class MailClient:
         finally:
             smtp.close()
 
+    async def probe(self) -> None:
+        """Connect and log in, and send nothing. Raises as `send` does."""
+        smtp = self._client()
+        try:
+            with _translated_errors(self.server.host):
+                async with asyncio.timeout(self._seconds):
+                    await smtp.connect(sock=await self._connection())
+                    await self._introduce(smtp)
+            with suppress(aiosmtplib.SMTPException, OSError):
+                await smtp.quit(timeout=QUIT_SECONDS)
+        finally:
+            smtp.close()
+
     def _client(self) -> aiosmtplib.SMTP:
         server = self.server
         return aiosmtplib.SMTP(

@@ -1,9 +1,18 @@
 """Every refusal in one shape, the framework's too (decisions C2; reliability D1, 10 to 13)."""
 
+import asyncio
+import errno
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from uuid import uuid4
 
+import psycopg
 import pytest
+import pytest_asyncio
 from fastapi import FastAPI
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
@@ -11,6 +20,7 @@ from api.app import create_app
 from api.kernel.responses import as_refusal
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
+from tests.support.patience import eventually
 from tests.support.spaces import Space
 
 
@@ -130,29 +140,115 @@ async def test_what_every_answer_carries(client: Client) -> None:
         assert len(answer.headers["x-request-id"]) == 32
 
 
-@pytest.fixture
-def cut_off(settings: Settings) -> FastAPI:
-    """The application with a database that is not there."""
-    return create_app(
-        settings.model_copy(
-            update={"database_url": type(settings.database_url)("postgresql://127.0.0.1:1/none")}
-        ),
-        background=(),
-    )
+def app_on(settings: Settings, url: str) -> FastAPI:
+    """The application with another database."""
+    changed = {"database_url": type(settings.database_url)(url)}
+    return create_app(settings.model_copy(update=changed), background=())
+
+
+SOON = 4
+"""Seconds: it takes less than one, and took ten; a slow machine takes its time."""
+
+
+class Relay:
+    """A server before PostgreSQL, which passes everything on until it is frozen."""
+
+    def __init__(self, target: str) -> None:
+        self._parts = conninfo_to_dict(target)
+        self._runs = asyncio.Event()
+        self._runs.set()
+
+    def freeze(self) -> None:
+        self._runs.clear()
+
+    def thaw(self) -> None:
+        self._runs.set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on both ways; a frozen one accepts what comes, and answers nothing."""
+        host, port = str(self._parts["host"]), self._parts.get("port", 5432)
+        if host.startswith("/"):
+            other = await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        else:
+            other = await asyncio.open_connection(host, int(port))
+        await asyncio.gather(self._pass(reader, other[1]), self._pass(other[0], writer))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                await self._runs.wait()
+                writer.write(data)
+        writer.close()
+
+
+@pytest_asyncio.fixture
+async def relay(database_url: str) -> AsyncIterator[tuple[Relay, str]]:
+    """A relay before this test's PostgreSQL, and the URL that leads through it."""
+    relay = Relay(database_url)
+    server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
+    [listener] = server.sockets
+    parts = conninfo_to_dict(database_url)
+    login = f"{parts['user']}:{parts.get('password', '')}"
+    port = listener.getsockname()[1]
+    yield relay, f"postgresql://{login}@127.0.0.1:{port}/{parts['dbname']}?sslmode=disable"
+    relay.thaw()
+    server.close()
+
+
+async def unavailable_soon(client: Client, *paths: str) -> None:
+    """Every path is refused with 503, and soon."""
+    for path in paths:
+        start = time.monotonic()
+        answer = await client.get(path)
+        assert answer.status_code == 503, answer.text
+        assert answer.json()["_tag"] == "ApiUnavailable"
+        assert answer.headers["retry-after"] == "2"
+        assert time.monotonic() - start < SOON
 
 
 async def test_without_a_database_answers_are_503(
-    cut_off: FastAPI, client: Client, contract: Contract, space: Space
+    settings: Settings, client: Client, contract: Contract, space: Space
 ) -> None:
-    alone = Client(cut_off, contract, space.token)
-    for path in ("/v1/me", "/readyz"):
-        answer = await alone.get(path)
-        assert answer.status_code == 503
-        assert answer.json()["_tag"] == "ApiUnavailable"
-        assert answer.headers["retry-after"] == "2"
+    alone = Client(app_on(settings, "postgresql://127.0.0.1:1/none"), contract, space.token)
+    await unavailable_soon(alone, "/v1/me", "/readyz", space.path)
+    start = time.monotonic()
+    await asyncio.gather(*(unavailable_soon(alone, "/v1/me") for _ in range(40)))
+    assert time.monotonic() - start < SOON
     assert (await alone.get("/healthz")).status_code == 200
     assert (await alone.with_token("svc_sk_typo").get("/v1/me")).status_code == 401
     assert (await client.get("/readyz")).json() == {"data": {"status": "ready"}}
+
+
+async def test_a_database_that_accepts_and_never_answers_is_unavailable(
+    settings: Settings, contract: Contract, space: Space
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none"
+        alone = Client(app_on(settings, url), contract, space.token)
+        await unavailable_soon(alone, "/v1/me", "/readyz", space.path)
+        start = time.monotonic()
+        await asyncio.gather(*(unavailable_soon(alone, "/v1/me") for _ in range(40)))
+        assert time.monotonic() - start < SOON
+
+
+async def test_a_database_that_stops_answering_is_unavailable_until_it_answers_again(
+    settings: Settings, contract: Contract, space: Space, relay: tuple[Relay, str]
+) -> None:
+    through, url = relay
+    app = app_on(settings, url)
+    async with app.router.lifespan_context(app), Client(app, contract, space.token) as client:
+        for path in ("/v1/me", "/readyz", space.path):
+            assert (await client.get(path)).status_code == 200
+        # Both pools have connections that worked.
+        await asyncio.sleep(0.5)
+        through.freeze()
+        await unavailable_soon(client, "/v1/me", "/readyz", space.path)
+        through.thaw()
+
+        async def is_back() -> bool:
+            return (await client.get("/v1/me")).status_code == 200
+
+        await eventually(is_back, what="the answer of a database that is back")
 
 
 async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> None:
@@ -163,3 +259,31 @@ async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> No
     refusal = as_refusal(slow.value)
     assert refusal.status == 503
     assert refusal.message.startswith("This took too long")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        psycopg.errors.DiskFull("quotes a row"),
+        OperationalError("INSERT …", {}, psycopg.errors.DiskFull("quotes a row")),
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+    ],
+)
+def test_a_full_disk_is_called_one(error: Exception, capfd: pytest.CaptureFixture[str]) -> None:
+    refusal = as_refusal(error)
+    assert (refusal.status, refusal.code) == (503, "unavailable")
+    assert " is full, so nothing was saved." in refusal.message
+    assert "disk_full" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        psycopg.OperationalError("could not extend file: No space left on device"),
+        psycopg.errors.TooManyConnections("no room for one more"),
+        psycopg.errors.OutOfMemory("out of memory"),
+    ],
+)
+def test_only_its_code_makes_a_disk_full(error: Exception) -> None:
+    assert " is full" not in as_refusal(error).message

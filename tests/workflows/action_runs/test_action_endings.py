@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.action_runs import steps as action_steps
 from activities.action_runs.steps import ActionSteps, Attempt
 from activities.automation_runs import outside_nodes
-from activities.automation_runs.nodes.effects import Effects
+from activities.automation_runs.nodes.effects import effects_by_kind
 from activities.maintenance.reconciler import Reconciler
 from cli.families.action_runs import ActionRuns
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
@@ -166,7 +166,8 @@ async def test_a_step_whose_end_was_lost_is_repeated_with_the_same_key(
     action_id = await make(engine, "sequence", steps=steps)
     header = await accepted(engine, action_id)
     async with OutboundClient(OutboundPolicy.from_entries(["127.0.0.0/8"])) as outbound:
-        effects = Effects(engine.database, KEYS, outbound, None, ObjectStore("memory://")).by_kind()
+        store = ObjectStore("memory://")
+        effects = effects_by_kind(engine.database, KEYS, outbound, None, store)
         doing = ActionSteps(engine.database, {}, effects)
         for one in header.steps:
             with monkeypatch.context() as patched:

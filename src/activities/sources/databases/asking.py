@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from activities.sources.databases import process
 from activities.sources.databases.query import DatabaseQuery
-from activities.sources.processes import context
+from activities.sources.processes import context, process_of, start
 from activities.sources.requests import problem_of
 from models.core.base import JsonObject
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -41,8 +41,8 @@ async def fetch_rows(
 async def _rows(checked: DatabaseQuery, path: Path, seconds: float) -> int:
     """Have a process write the rows that a database at a judged address gives."""
     ours, theirs = context.Pipe(duplex=False)
-    asking = context.Process(target=process.answer_query, args=(theirs, checked, path), daemon=True)
-    await asyncio.to_thread(asking.start)
+    asking = process_of(process.answer_query, theirs, checked, path)
+    await start(asking)
     theirs.close()
     try:
         answer = await _answer(ours, seconds)

@@ -90,17 +90,18 @@ async def get_automation_run_batch(
     With `wait=30` the answer comes when all of them have ended, and after 30 seconds as they are
     then; at most 60.
     """
-    actor, automation_id = request.actor, request.ids["automationId"]
-    batch_id = request.ids["batchId"]
+    batch = await _batch(request, request.work)
 
     async def poll(work: UnitOfWork, last: bool) -> RunBatchDetail | EndOf:
-        batch = await run_batches.get_batch(work, actor, automation_id, batch_id)
-        open_ids = [run.run_id for run in batch.runs if run.status in OPEN_RUN]
-        return EndOf(open_ids[0]) if open_ids and not last else batch
+        batch = await _batch(request, work)
+        return EndOf(next(batch.open_ids())) if batch.open and not last else batch
 
-    batch = await run_batches.get_batch(request.work, actor, automation_id, batch_id)
-    awaited = request.awaited(batch_id, poll, seconds=wait if batch.open else 0)
-    return awaited or Data(batch)
+    return request.awaited(batch.id, poll, seconds=wait if batch.open else 0) or Data(batch)
+
+
+async def _batch(request: ApiRequest, work: UnitOfWork) -> RunBatchDetail:
+    automation_id, batch_id = request.ids["automationId"], request.ids["batchId"]
+    return await run_batches.get_batch(work, request.actor, automation_id, batch_id)
 
 
 @router.post(f"{AUTOMATION}/test-run", access=AWAITED, errors=[RunError])

@@ -1,10 +1,11 @@
 """Runs and node runs on the wire (interface, Automation run; decisions C8, D3)."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunSource, RunStatus
 from models.automation.automation_runs.run_metadata import NodeRunMetadata, RunMetadata
 from models.automation.automations.rules.attributes import Attributes
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
@@ -89,6 +90,10 @@ class RunBatchDetail(Shape):
     open: int
     statuses: dict[RunStatus, int]
     runs: list[RunOfBatch]
+
+    def open_ids(self) -> Iterator[Id]:
+        """The ids of the runs that have not ended."""
+        return (run.run_id for run in self.runs if run.status in OPEN_RUN)
 
 
 class TestRun(Input):

@@ -7,8 +7,10 @@ from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstrain
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
+from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.core.base import Id
 from runtime.schema import Timestamp, partial_index, same_workspace, table_of
+from runtime.sealed_columns import sealed
 
 
 class Automation(SQLModel, table=True):
@@ -37,8 +39,14 @@ class Automation(SQLModel, table=True):
     published_version_id: Id | None = None
     last_version: int
     webhook_token: str = Field(unique=True)
-    sealed_webhook_secret: bytes = Field(sa_type=LargeBinary)
-    sealed_previous_webhook_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
+    sealed_webhook_secret: bytes = Field(
+        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id))
+    )
+    sealed_previous_webhook_secret: bytes | None = Field(
+        default=None,
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: webhook_secret_place(row.id)),
+    )
     previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
     canary: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)

@@ -79,7 +79,7 @@ class _Sum(Protocol):
     runs: int
 
 
-async def attribute_counts(work: UnitOfWork) -> Mapping[tuple[str, str, str], int]:
+async def attribute_counts(work: UnitOfWork) -> Mapping[tuple[str, ...], int]:
     """The runs of the whole platform that ended, by key and value of an attribute and by status."""
     rows = await work.rows(select(attribute_count).order_by(*attribute_count.primary_key.columns))
     return {(row.key, row.value, row.status): row.runs for row in rows}

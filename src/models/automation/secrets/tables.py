@@ -5,8 +5,10 @@ from datetime import datetime
 from sqlalchemy import ForeignKeyConstraint, LargeBinary
 from sqlmodel import Field, SQLModel
 
+from models.automation.secrets.rules import secret_place
 from models.core.base import Id
 from runtime.schema import Timestamp, table_of
+from runtime.sealed_columns import sealed
 
 
 class WorkspaceSecret(SQLModel, table=True):
@@ -17,7 +19,10 @@ class WorkspaceSecret(SQLModel, table=True):
 
     workspace_id: Id = Field(primary_key=True)
     name: str = Field(primary_key=True)
-    sealed_value: bytes = Field(sa_type=LargeBinary)
+    sealed_value: bytes = Field(
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: secret_place(row.workspace_id, row.name)),
+    )
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 

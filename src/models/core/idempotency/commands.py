@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from models.core.base import Id
 from models.core.idempotency.rules import WINDOW
-from models.core.idempotency.tables import IdempotencyReply, idempotency_reply
+from models.core.idempotency.tables import IdempotencyReply, idempotency_reply, reply_place
 from models.core.purging import MAX_ROWS
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
@@ -92,7 +92,7 @@ async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
 
 async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: Reply) -> None:
     """Keep the reply to a claimed call for the window."""
-    sealed = keys.seal(reply.body, _place(fingerprint))
+    sealed = keys.seal(reply.body, reply_place(fingerprint))
     parameters = {"of": fingerprint, "status": reply.status, "reply": sealed}
     await _REMEMBER.execute(work, parameters)
 
@@ -179,7 +179,7 @@ def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply |
     if row.status is None or row.reply is None:
         return Id(str(row.id))
     try:
-        return Reply(row.status, keys.unseal(row.reply, _place(row.fingerprint)))
+        return Reply(row.status, keys.unseal(row.reply, reply_place(row.fingerprint)))
     except UnreadableError:
         raise ConflictingMutationError(
             "The reply kept for this Idempotency-Key can no longer be read; send a new key."
@@ -202,7 +202,3 @@ async def purge_replies(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
 def _lock(fingerprint: bytes) -> int:
     """The advisory lock of a key: one of 2^64, so that a clash only ever delays."""
     return int.from_bytes(fingerprint[:8], "big", signed=True)
-
-
-def _place(fingerprint: bytes) -> str:
-    return f"idempotency_reply|{fingerprint.hex()}|reply"

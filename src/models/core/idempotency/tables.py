@@ -8,6 +8,12 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from runtime.schema import Timestamp, table_of
+from runtime.sealed_columns import sealed
+
+
+def reply_place(fingerprint: bytes) -> str:
+    """The place that the sealed reply to a call is bound to."""
+    return f"idempotency_reply|{fingerprint.hex()}|reply"
 
 
 class IdempotencyReply(SQLModel, table=True):
@@ -31,7 +37,13 @@ class IdempotencyReply(SQLModel, table=True):
     request_hash: bytes = Field(sa_type=BYTEA)
     workspace_id: Id | None = None
     status: int | None = None
-    reply: bytes | None = Field(default=None, sa_type=BYTEA)
+    reply: bytes | None = Field(
+        default=None,
+        sa_type=BYTEA,
+        sa_column_kwargs=sealed(
+            lambda row: reply_place(row.fingerprint), ("fingerprint",), short_lived=True
+        ),
+    )
     created_at: datetime = Field(sa_type=Timestamp)
     expires_at: datetime = Field(sa_type=Timestamp)
 

@@ -2,7 +2,11 @@
 
 from enum import StrEnum
 
+from models.core.base import Id
 from models.core.lifecycle.rules import Lifecycle
+
+SEALED_INPUT = "sealed"
+"""The member of the input of a job that holds what is secret in it, sealed and in base64."""
 
 
 class JobStatus(StrEnum):
@@ -23,3 +27,8 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 
 JOB_LIFECYCLE = Lifecycle(TRANSITIONS)
 OPEN_JOB = JOB_LIFECYCLE.open
+
+
+def sealed_input_place(job_id: Id) -> str:
+    """The place that the sealed input of a job is bound to."""
+    return f"job|{job_id}|input"

@@ -8,16 +8,17 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.rules import OPEN_JOB, SEALED_INPUT, JobStatus, sealed_input_place
 from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.sealed_columns import sealed
 
 
 class Job(SQLModel, table=True):
     """One piece of long work on `subject_id`; `family` says what is done.
 
-    `input` is what was asked for, `progress` where the next chunk begins, `result` what came out.
-    From `dispatched_at` on it counts as under way.
+    `input` is what was asked for, with what is secret in it sealed. `progress` is where the next
+    chunk begins, `result` what came out. From `dispatched_at` on it counts as under way.
     """
 
     __tablename__ = "job"
@@ -53,7 +54,12 @@ class Job(SQLModel, table=True):
     subject_id: Id
     actor_user_id: Id
     status: str
-    input: dict[str, Any] = Field(sa_type=JSONB)
+    input: dict[str, Any] = Field(
+        sa_type=JSONB,
+        sa_column_kwargs=sealed(
+            lambda row: sealed_input_place(row.id), member=SEALED_INPUT, short_lived=True
+        ),
+    )
     progress: dict[str, Any] = Field(sa_type=JSONB)
     result: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
     error: str | None = None

@@ -6,8 +6,9 @@ from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.push_devices.rules import PushPlatform, PushProvider
+from models.messages.push_devices.rules import PushPlatform, PushProvider, token_place
 from runtime.schema import Timestamp, one_of, table_of
+from runtime.sealed_columns import sealed
 
 
 class PushDevice(SQLModel, table=True):
@@ -29,7 +30,10 @@ class PushDevice(SQLModel, table=True):
     platform: str
     provider: str
     token_digest: bytes = Field(sa_type=LargeBinary)
-    sealed_token: bytes = Field(sa_type=LargeBinary)
+    sealed_token: bytes = Field(
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: token_place(row.id), digest="token_digest"),
+    )
     app_version: str | None = None
     locale: str | None = None
     registered_at: datetime = Field(sa_type=Timestamp)

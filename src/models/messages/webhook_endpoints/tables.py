@@ -7,8 +7,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.webhook_endpoints.rules import DisabledReason
+from models.messages.webhook_endpoints.rules import DisabledReason, secret_place
 from runtime.schema import Timestamp, one_of, partial_index, table_of
+from runtime.sealed_columns import sealed
 
 
 class WebhookEndpoint(SQLModel, table=True):
@@ -36,8 +37,12 @@ class WebhookEndpoint(SQLModel, table=True):
     disabled_at: datetime | None = Field(default=None, sa_type=Timestamp)
     disabled_reason: str | None = None
     failing_since: datetime | None = Field(default=None, sa_type=Timestamp)
-    sealed_secret: bytes = Field(sa_type=LargeBinary)
-    sealed_previous_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
+    sealed_secret: bytes = Field(
+        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+    )
+    sealed_previous_secret: bytes | None = Field(
+        default=None, sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: secret_place(row.id))
+    )
     previous_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
     log_position: int = Field(sa_type=BigInteger)
     created_by_user_id: Id

@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
+from models.messages.webhook_signing.rules import SECRET_BYTES, secret_place, secret_text
 from models.messages.webhook_signing.shapes import SigningSecret
 from models.messages.webhook_signing.tables import webhook_signing_secret
 from runtime.crypto import KeyRing
@@ -16,7 +16,7 @@ from runtime.database import UnitOfWork
 
 async def signing_secret(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> bytes:
     """The workspace's secret, the same for whoever asks first at the same time."""
-    place = f"webhook_signing_secret|{workspace_id}|sealed"
+    place = secret_place(workspace_id)
     this = webhook_signing_secret.c.workspace_id == workspace_id
     statement = select(webhook_signing_secret.c.sealed).where(this)
     sealed = await work.scalar(statement)

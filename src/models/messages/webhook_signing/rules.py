@@ -4,8 +4,15 @@ import base64
 import hmac
 from collections.abc import Mapping, Sequence
 
+from models.core.base import Id
+
 PREFIX = "whsec_"
 SECRET_BYTES = 32
+
+
+def secret_place(workspace_id: Id) -> str:
+    """The place that the sealed secret of a workspace is bound to."""
+    return f"webhook_signing_secret|{workspace_id}|sealed"
 
 
 def secret_text(secret: bytes) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import func, insert, literal, or_, select, update
+from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
+from models.core.secret_keys.queries import is_older_key
 from models.people.api_keys.queries import MAX_KEYS
 from models.people.api_keys.rules import SHOWN, check_expiry, new_token
 from models.people.api_keys.shapes import ApiKeyBody, CreateApiKey, IssuedApiKey, RevokedApiKey
@@ -92,6 +94,25 @@ async def mark_keys_used(work: UnitOfWork, moments: Mapping[Id, datetime]) -> No
         )
 
 
+async def renew_digest(work: UnitOfWork, keys: KeyRing, token: str) -> None:
+    """Keep the digest of a key under the current secret key, as its use does."""
+    digests = keys.digests(token.encode())
+    found = await work.first(select(api_key.c.id).where(api_key.c.digest.in_(digests)))
+    if found is not None:
+        await move_digests(work, {found.id: (digests[0], keys.current_id)})
+
+
+async def move_digests(work: UnitOfWork, digests: Mapping[Id, tuple[bytes, bytes]]) -> None:
+    """Keep the digests of API keys under newer secret keys: each with the id of that key."""
+    for key_id, (digest, digest_key) in digests.items():
+        older = is_older_key(api_key.c.digest_key, literal(digest_key, BYTEA))
+        await work.execute(
+            update(api_key)
+            .where(api_key.c.id == key_id, older)
+            .values(digest=digest, digest_key=digest_key)
+        )
+
+
 async def _issue(
     work: UnitOfWork,
     keys: KeyRing,
@@ -117,5 +138,6 @@ async def _issue(
         "created_at": work.now,
         "updated_at": work.now,
     }
-    await work.execute(insert(api_key).values(digest=keys.digest(token.encode()), **values))
+    digest = {"digest": keys.digest(token.encode()), "digest_key": keys.current_id}
+    await work.execute(insert(api_key).values(**digest, **values))
     return IssuedApiKey(api_key=ApiKeyBody.model_validate(values), token=token)

@@ -14,7 +14,7 @@ from models.people.api_keys.tables import ApiKey, api_key
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
-_SHOWN = [column for column in api_key.c if column.name != "digest"]
+_SHOWN = [column for column in api_key.c if column.name not in {"digest", "digest_key"}]
 
 MAX_KEYS = 500
 """A workspace holds at most this many keys that are not revoked (promise I12)."""

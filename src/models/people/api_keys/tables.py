@@ -11,7 +11,10 @@ from runtime.schema import Timestamp, table_of
 
 
 class ApiKey(SQLModel, table=True):
-    """A key acts as `bound_user_id` until it is revoked or expires."""
+    """A key acts as `bound_user_id` until it is revoked or expires.
+
+    `digest_key` is the id of the secret key that its digest was made with.
+    """
 
     __tablename__ = "api_key"
     __table_args__ = (
@@ -28,6 +31,7 @@ class ApiKey(SQLModel, table=True):
     name: str
     prefix: str
     digest: bytes = Field(sa_type=BYTEA)
+    digest_key: bytes | None = Field(default=None, sa_type=BYTEA)
     scopes: list[str] = Field(sa_type=ARRAY(Text))
     bound_user_id: Id
     created_by_user_id: Id

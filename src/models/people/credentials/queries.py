@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, select
+from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.core.access.rules import PrincipalType
@@ -26,6 +26,7 @@ class KeyRow(Protocol):
     scopes: Sequence[str]
     expires_at: datetime | None
     last_used_at: datetime | None
+    digest_key: bytes | None
     user_id: UUID
     email: str | None
     platform_admin: bool
@@ -63,6 +64,7 @@ _KEY = PreparedStatement(
         api_key.c.scopes,
         api_key.c.expires_at,
         api_key.c.last_used_at,
+        api_key.c.digest_key,
         app_user.c.id.label("user_id"),
         app_user.c.email,
         app_user.c.platform_admin,
@@ -157,3 +159,41 @@ async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[
 async def browser_session_user(work: UnitOfWork, digest: bytes) -> Sequence[BrowserSessionRow]:
     """The user of a live session: one row per membership, or one without; none when it is over."""
     return await _BROWSER_SESSION.rows(work, {"digest": digest})
+
+
+class OutdatedKey(Protocol):
+    """A live key whose digest was made with an older secret key, which it therefore needs."""
+
+    id: UUID
+    name: str
+    prefix: str
+    workspace_id: UUID
+    workspace_name: str
+    last_used_at: datetime | None
+
+
+async def outdated_keys(
+    work: UnitOfWork, secret_key_id: bytes, limit: int
+) -> Sequence[OutdatedKey]:
+    """The keys that were not used under the current secret key, the last used first."""
+    columns = api_key.c
+    statement = (
+        select(
+            columns.id,
+            columns.name,
+            columns.prefix,
+            columns.workspace_id,
+            workspace.c.name.label("workspace_name"),
+            columns.last_used_at,
+        )
+        .join(workspace, workspace.c.id == columns.workspace_id)
+        .where(
+            columns.digest_key.is_distinct_from(secret_key_id),
+            columns.revoked_at.is_(None),
+            or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+            workspace.c.deleted_at.is_(None),
+        )
+        .order_by(columns.last_used_at.desc().nulls_last(), columns.id)
+        .limit(limit)
+    )
+    return await work.rows(statement, of=OutdatedKey)

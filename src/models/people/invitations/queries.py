@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Principal, Role
@@ -65,3 +65,14 @@ async def is_addressed(work: UnitOfWork, principal: Principal, row: Invitation) 
     """True for an invitation to the e-mail address of the caller."""
     user = await find_user(work, principal.user_id)
     return user is not None and (user.email or "").lower() == row.email
+
+
+async def open_invitations(work: UnitOfWork, until: datetime) -> int:
+    """The number of open invitations, of all workspaces, that were made before a moment."""
+    statement = (
+        select(func.count())
+        .select_from(invitation)
+        .join(*live_workspace_of(invitation))
+        .where(invitation.c.created_at < until, invitation.c.expires_at > work.now, *OPEN)
+    )
+    return int(await work.scalar(statement))

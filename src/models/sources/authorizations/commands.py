@@ -21,7 +21,11 @@ from models.sources.authorizations.shapes import (
     StartAuthorization,
     StartedAuthorization,
 )
-from models.sources.authorizations.tables import OAuthAuthorization, oauth_authorization
+from models.sources.authorizations.tables import (
+    OAuthAuthorization,
+    oauth_authorization,
+    secrets_place,
+)
 from models.sources.connections.commands import (
     add_connection,
     store_credentials,
@@ -208,14 +212,12 @@ async def forget_authorization(work: UnitOfWork, workspace_id: Id, authorization
 
 def seal_secrets(keys: KeyRing, authorization_id: Id, secrets: Mapping[str, str]) -> bytes:
     """The verifier, and the code, as they are stored."""
-    return keys.seal(json.dumps(secrets).encode(), _place(authorization_id))
+    return keys.seal(json.dumps(secrets).encode(), secrets_place(authorization_id))
 
 
 def open_secrets(keys: KeyRing, authorization: OAuthAuthorization) -> dict[str, str]:
     """The verifier, and the code. Raises UnreadableError."""
-    opened: dict[str, str] = json.loads(keys.unseal(authorization.sealed, _place(authorization.id)))
+    opened: dict[str, str] = json.loads(
+        keys.unseal(authorization.sealed, secrets_place(authorization.id))
+    )
     return opened
-
-
-def _place(authorization_id: Id) -> str:
-    return f"oauth_authorization|{authorization_id}|sealed"

@@ -6,6 +6,7 @@ import json
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.rules import SEALED_INPUT, sealed_input_place
 from models.sources.authorizations.rules import ACCESS_TOKEN, OAUTH_PROVIDERS
 from models.sources.connections.commands import delete_connection
 from models.sources.connections.queries import get_connection, open_connection
@@ -41,7 +42,7 @@ async def _accept_revocation(
     if connection is None or ACCESS_TOKEN not in connection.credentials:
         return
     job_id = new_id()
-    sealed = keys.seal(json.dumps(connection.credentials).encode(), _place(job_id))
+    sealed = keys.seal(json.dumps(connection.credentials).encode(), sealed_input_place(job_id))
     await accept_job(
         work,
         actor,
@@ -49,16 +50,15 @@ async def _accept_revocation(
         job_id,
         connection_id,
         summary=f"Revoke · {connection.provider}",
-        input={"provider": connection.provider.value, "sealed": base64.b64encode(sealed).decode()},
+        input={
+            "provider": connection.provider.value,
+            SEALED_INPUT: base64.b64encode(sealed).decode(),
+        },
     )
 
 
 def open_revocation(keys: KeyRing, job_id: Id, job_input: JsonObject) -> dict[str, str]:
     """The credentials that a job ends. Raises UnreadableError."""
-    sealed = base64.b64decode(job_input["sealed"])
-    opened: dict[str, str] = json.loads(keys.unseal(sealed, _place(job_id)))
+    sealed = base64.b64decode(job_input[SEALED_INPUT])
+    opened: dict[str, str] = json.loads(keys.unseal(sealed, sealed_input_place(job_id)))
     return opened
-
-
-def _place(job_id: Id) -> str:
-    return f"job|{job_id}|input"

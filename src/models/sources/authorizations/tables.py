@@ -7,6 +7,12 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from runtime.schema import Timestamp, table_of
+from runtime.sealed_columns import sealed
+
+
+def secrets_place(authorization_id: Id) -> str:
+    """The place that the sealed secrets of an authorization are bound to."""
+    return f"oauth_authorization|{authorization_id}|sealed"
 
 
 class OAuthAuthorization(SQLModel, table=True):
@@ -30,7 +36,10 @@ class OAuthAuthorization(SQLModel, table=True):
     label: str
     shared: bool
     state_digest: bytes = Field(sa_type=LargeBinary, unique=True)
-    sealed: bytes = Field(sa_type=LargeBinary)
+    sealed: bytes = Field(
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: secrets_place(row.id), short_lived=True),
+    )
     redirect_uri: str
     created_at: datetime = Field(sa_type=Timestamp)
     expires_at: datetime = Field(sa_type=Timestamp)

@@ -12,14 +12,14 @@ from models.core.inputs import read_part
 from models.core.revisions import next_updated_at
 from models.sources.connections.configs import SqliteConnection
 from models.sources.connections.providers import PROVIDERS, ProviderName
-from models.sources.connections.queries import credentials_place, get_connection, seen_by
+from models.sources.connections.queries import get_connection, seen_by
 from models.sources.connections.shapes import (
     ConnectionDetail,
     CreateConnection,
     DeletedConnection,
     UpdateConnection,
 )
-from models.sources.connections.tables import Connection, connection
+from models.sources.connections.tables import Connection, connection, credentials_place
 from runtime.advisory_locks import lock_name
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

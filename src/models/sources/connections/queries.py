@@ -11,7 +11,7 @@ from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.sources.connections.providers import ProviderName
 from models.sources.connections.shapes import ConnectionDetail, ConnectionList
-from models.sources.connections.tables import Connection, connection
+from models.sources.connections.tables import Connection, connection, credentials_place
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -113,8 +113,3 @@ async def hold_connection(work: UnitOfWork, workspace_id: Id, connection_id: Id)
     """Lock a connection, if there is one: who changes its credentials does so alone."""
     this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
     await work.execute(select(connection.c.id).where(*this).with_for_update())
-
-
-def credentials_place(connection_id: Id) -> str:
-    """The place that the sealed credentials of a connection are bound to."""
-    return f"connection|{connection_id}|sealed_credentials"

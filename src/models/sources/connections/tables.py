@@ -10,6 +10,12 @@ from sqlmodel import Field, SQLModel
 from models.core.base import Id
 from models.sources.connections.providers import ProviderName
 from runtime.schema import Timestamp, one_of, same_workspace, table_of
+from runtime.sealed_columns import sealed
+
+
+def credentials_place(connection_id: Id) -> str:
+    """The place that the sealed credentials of a connection are bound to."""
+    return f"connection|{connection_id}|sealed_credentials"
 
 
 class Connection(SQLModel, table=True):
@@ -28,7 +34,9 @@ class Connection(SQLModel, table=True):
     provider: str
     label: str
     config: dict[str, Any] = Field(sa_type=JSONB)
-    sealed_credentials: bytes = Field(sa_type=LargeBinary)
+    sealed_credentials: bytes = Field(
+        sa_type=LargeBinary, sa_column_kwargs=sealed(lambda row: credentials_place(row.id))
+    )
     shared: bool
     created_by_user_id: Id
     created_at: datetime = Field(sa_type=Timestamp)

@@ -52,6 +52,7 @@ LEFT_OUT: Mapping[str, str] = {
     "run_operation_result": _HISTORY,
     "usage_total": _HISTORY,
     "ended_run": _HISTORY,
+    "ended_work": _HISTORY,
     "failure_statistic": _HISTORY,
     "run_statistic": _HISTORY,
     "workspace_event": _HISTORY,

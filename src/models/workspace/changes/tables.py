@@ -21,6 +21,12 @@ from models.workspace.changes.rules.status import (
     ChangeStatus,
 )
 from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.sealed_columns import sealed
+
+
+def credentials_place(change_id: Id) -> str:
+    """The place that the sealed credentials of a change set are bound to."""
+    return f"change_set|{change_id}|sealed_credentials"
 
 
 class ChangeSet(SQLModel, table=True):
@@ -56,7 +62,11 @@ class ChangeSet(SQLModel, table=True):
     status: str
     operations: list[dict[str, Any]] = Field(sa_type=JSONB)
     outcomes: list[dict[str, Any]] = Field(sa_type=JSONB)
-    sealed_credentials: bytes | None = Field(default=None, sa_type=LargeBinary)
+    sealed_credentials: bytes | None = Field(
+        default=None,
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: credentials_place(row.id)),
+    )
     names: dict[str, Any] = Field(sa_type=JSONB)
     rejected_reason: str | None = None
     created_by_user_id: Id

@@ -6,9 +6,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from models.core.access.rules import Actor
 from models.core.credentials import GIVE_AGAIN, restored_url
-from models.workspace.model_settings.queries import find_settings, key_place, shown
+from models.workspace.model_settings.queries import find_settings, shown
 from models.workspace.model_settings.shapes import REDACTED, ModelSettingsBody, PutModelSettings
-from models.workspace.model_settings.tables import ModelSettings, model_settings
+from models.workspace.model_settings.tables import ModelSettings, key_place, model_settings
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError

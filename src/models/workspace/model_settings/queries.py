@@ -7,7 +7,7 @@ from sqlalchemy import select
 from models.core.base import Id
 from models.core.credentials import hidden_url
 from models.workspace.model_settings.shapes import REDACTED, ModelSettingsBody
-from models.workspace.model_settings.tables import ModelSettings, model_settings
+from models.workspace.model_settings.tables import ModelSettings, key_place, model_settings
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
@@ -64,8 +64,3 @@ async def open_endpoint(work: UnitOfWork, keys: KeyRing, workspace_id: Id) -> En
     if settings.sealed_api_key is not None:
         api_key = keys.unseal(settings.sealed_api_key, key_place(workspace_id)).decode()
     return Endpoint(settings.base_url, settings.model, settings.timeout_seconds, api_key)
-
-
-def key_place(workspace_id: Id) -> str:
-    """The place that the sealed key is bound to."""
-    return f"model_settings|{workspace_id}|sealed_api_key"

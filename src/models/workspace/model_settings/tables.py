@@ -7,6 +7,12 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from runtime.schema import Timestamp, table_of
+from runtime.sealed_columns import sealed
+
+
+def key_place(workspace_id: Id) -> str:
+    """The place that the sealed key is bound to."""
+    return f"model_settings|{workspace_id}|sealed_api_key"
 
 
 class ModelSettings(SQLModel, table=True):
@@ -18,7 +24,11 @@ class ModelSettings(SQLModel, table=True):
     workspace_id: Id = Field(primary_key=True)
     base_url: str
     model: str
-    sealed_api_key: bytes | None = Field(default=None, sa_type=LargeBinary)
+    sealed_api_key: bytes | None = Field(
+        default=None,
+        sa_type=LargeBinary,
+        sa_column_kwargs=sealed(lambda row: key_place(row.workspace_id)),
+    )
     enabled: bool
     timeout_seconds: int
     updated_by_user_id: Id

@@ -11,7 +11,10 @@ from runtime.schema import Timestamp, same_workspace, table_of
 
 
 class ShareLink(SQLModel, table=True):
-    """Public access to one item; `use_count` counts the visits admitted by the token."""
+    """Public access to one item; `use_count` counts the visits admitted by the token.
+
+    `digest_key` is the id of the secret key that its digest was made with.
+    """
 
     __tablename__ = "share_link"
     __table_args__ = (
@@ -33,6 +36,7 @@ class ShareLink(SQLModel, table=True):
     workspace_item_id: Id
     kind: str
     digest: bytes = Field(sa_type=BYTEA)
+    digest_key: bytes | None = Field(default=None, sa_type=BYTEA)
     expires_at: datetime | None = Field(default=None, sa_type=Timestamp)
     max_uses: int | None = None
     use_count: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})

@@ -1,10 +1,10 @@
 """Reading what waits and who works on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import MetaData, Row, Select, func, select
+from sqlalchemy import BigInteger, MetaData, Row, Select, cast, func, select
 from sqlmodel import SQLModel
 
 from models.core.lifecycle.commands import WorkTable, executed_tables
@@ -18,7 +18,7 @@ from models.workspace.system.shapes import (
     Waiting,
     WorkerBody,
 )
-from models.workspace.system.tables import WorkerProcess, worker_process
+from models.workspace.system.tables import WorkerProcess, ended_work, worker_process
 from runtime.database import UnitOfWork
 from runtime.families import Queue
 from runtime.outbox import outbox
@@ -28,7 +28,7 @@ _MOST_WORKERS = 500
 
 async def system_state(work: UnitOfWork) -> SystemState:
     """The state of the platform now."""
-    workers = await _workers(work)
+    workers = await worker_processes(work)
     alive = [worker for worker in workers if worker.alive]
     return SystemState(
         checked_at=work.now,
@@ -46,6 +46,16 @@ async def system_state(work: UnitOfWork) -> SystemState:
 async def open_work(work: UnitOfWork, metadata: MetaData = SQLModel.metadata) -> Sequence[OpenWork]:
     """The open work of every table of durable work, by its states."""
     return [one for kind in executed_tables(metadata) for one in await _open(work, kind)]
+
+
+async def ended_work_counts(work: UnitOfWork) -> Mapping[tuple[str, ...], int]:
+    """The ends of work so far, by kind and status; what is removed later still counts."""
+    kind, status = ended_work.c.kind, ended_work.c.status
+    total = cast(func.sum(ended_work.c.number), BigInteger).label("total")
+    rows = await work.rows(
+        select(kind, status, total).group_by(kind, status).order_by(kind, status)
+    )
+    return {(row.kind, row.status): row.total for row in rows}
 
 
 async def lost_since(work: UnitOfWork) -> datetime | None:
@@ -110,7 +120,8 @@ async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
     ]
 
 
-async def _workers(work: UnitOfWork) -> list[WorkerBody]:
+async def worker_processes(work: UnitOfWork) -> list[WorkerBody]:
+    """The worker processes of the last hour, whether they are alive or not."""
     process = worker_process.c
     statement = (
         select(worker_process)

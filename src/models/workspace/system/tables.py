@@ -1,8 +1,8 @@
-"""The table of worker processes."""
+"""The tables of worker processes, and of the work that has ended."""
 
 from datetime import datetime
 
-from sqlalchemy import Text
+from sqlalchemy import BigInteger, Identity, Text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field, SQLModel
 
@@ -23,4 +23,20 @@ class WorkerProcess(SQLModel, table=True):
     seen_at: datetime = Field(sa_type=Timestamp)
 
 
+class EndedWork(SQLModel, table=True):
+    """A part of the number of ends of a kind of work with a status: the sum over its rows.
+
+    A trigger of each table of durable work writes one with each end, so nothing is counted that
+    did not happen, and no end waits for another; `commands.merge_ended_work` makes one row of them.
+    """
+
+    __tablename__ = "ended_work"
+
+    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    kind: str
+    status: str
+    number: int = Field(sa_type=BigInteger)
+
+
+ended_work = table_of(EndedWork)
 worker_process = table_of(WorkerProcess)

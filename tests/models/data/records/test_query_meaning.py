@@ -533,6 +533,38 @@ def wire(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
+SEARCHED = 'aAä%_\\"\n\t:,{} /\x7f'
+"""With signs that JSON writes otherwise, and those that it writes between values."""
+
+
+@relaxed
+@given(
+    present=rows,
+    notes=st.lists(st.text(alphabet=SEARCHED, max_size=4), max_size=4),
+    text=st.text(alphabet=SEARCHED, min_size=1, max_size=2),
+)
+async def test_search_reads_values_and_not_their_document(
+    database: Database,
+    typed: tuple[Space, UUID],
+    keys: Any,
+    present: list[Row],
+    notes: list[str],
+    text: str,
+) -> None:
+    for row, note in zip(present, notes, strict=False):
+        row.data["note"] = note
+    async with stored(database, typed, present) as work:
+        found = await walk(work, typed, keys, search=text, limit=200)
+    matching = [
+        row
+        for row in present
+        if not row.archived
+        and not row.trashed
+        and any(text.lower() in str(one).lower() for one in (row.title, row.data.get("note", "")))
+    ]
+    assert found == [row.id for row in ordered(matching, [])]
+
+
 @relaxed
 @given(present=rows, text=st.text(alphabet="aAbBäÄ%_\\é🙂", min_size=1, max_size=3))
 async def test_search_finds_pieces_of_text_whatever_their_case(

@@ -9,7 +9,7 @@ from models.core.problems import refuse
 from models.workspace.changes.queries import read_operations
 from models.workspace.changes.rules.credentials import operation_credentials
 from models.workspace.changes.shapes import Operation
-from models.workspace.changes.tables import ChangeSet
+from models.workspace.changes.tables import ChangeSet, credentials_place
 from runtime.crypto import KeyRing
 from runtime.errors import Detail
 
@@ -34,7 +34,7 @@ def sealed(
     refuse(problems)
     if not entries:
         return masked_operations, None
-    return masked_operations, keys.seal(json.dumps(entries).encode(), _place(change_id))
+    return masked_operations, keys.seal(json.dumps(entries).encode(), credentials_place(change_id))
 
 
 def opened(keys: KeyRing, row: ChangeSet) -> list[Operation]:
@@ -42,12 +42,10 @@ def opened(keys: KeyRing, row: ChangeSet) -> list[Operation]:
     operations = read_operations(row)
     if row.sealed_credentials is None:
         return operations
-    for index, place, value in json.loads(keys.unseal(row.sealed_credentials, _place(row.id))):
+    for index, place, value in json.loads(
+        keys.unseal(row.sealed_credentials, credentials_place(row.id))
+    ):
         one = operations[index]
         given = with_values(one.input, [(tuple(place), value)])
         operations[index] = one.model_copy(update={"input": given})
     return operations
-
-
-def _place(change_id: Id) -> str:
-    return f"change_set|{change_id}|sealed_credentials"

@@ -36,6 +36,7 @@ async def create_share_link(
         "workspace_item_id": item_id,
         "kind": item.kind,
         "digest": keys.digest(token.encode()),
+        "digest_key": keys.current_id,
         "expires_at": None if body.expires_at is None else truncate(body.expires_at),
         "max_uses": body.max_uses,
         "allow_download": body.allow_download,

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ARRAY, LargeBinary, any_, bindparam, or_, update
+from sqlalchemy import ARRAY, LargeBinary, any_, bindparam, case, or_, update
+from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.core.base import Id
+from models.core.secret_keys.queries import is_older_key
 from models.workspace.share_links.queries.visitors import Visitor, is_live, live_link, with_item
 from models.workspace.share_links.rules import VISIT, new_session, read_session
 from models.workspace.share_links.tables import ShareLink, share_link
@@ -24,6 +26,8 @@ class VisitRequest:
     """The browser loads the page ahead of time; nobody has asked for it yet."""
 
 
+_DIGEST, _DIGEST_KEY = (bindparam(name, type_=BYTEA) for name in ("digest", "digest_key"))
+_OLDER = is_older_key(share_link.c.digest_key, _DIGEST_KEY)
 _USE = PreparedStatement(
     update(share_link)
     .where(
@@ -31,11 +35,17 @@ _USE = PreparedStatement(
         share_link.c.digest == any_(bindparam("digests", type_=ARRAY(LargeBinary))),
         or_(share_link.c.max_uses.is_(None), share_link.c.use_count < share_link.c.max_uses),
     )
-    .values(use_count=share_link.c.use_count + 1)
+    .values(
+        use_count=share_link.c.use_count + 1,
+        digest=case((_OLDER, _DIGEST), else_=share_link.c.digest),
+        digest_key=case((_OLDER, _DIGEST_KEY), else_=share_link.c.digest_key),
+    )
     .returning(*share_link.c),
     ShareLink,
 )
-"""Takes one of the uses that are left; PostgreSQL checks the row anew after waiting for another."""
+"""Takes one of the uses that are left; PostgreSQL checks the row anew after waiting for another.
+
+The digest moves to the current secret key."""
 
 
 async def admit(
@@ -58,7 +68,13 @@ async def admit(
     if request.token is None:
         raise NotFoundError("share link")
     digests = keys.digests(request.token.encode())
-    parameters = {"link_id": link_id, "now": work.now, "digests": digests}
+    parameters = {
+        "link_id": link_id,
+        "now": work.now,
+        "digests": digests,
+        "digest": digests[0],
+        "digest_key": keys.current_id,
+    }
     link = await with_item(work, await _USE.first(work, parameters))
     ends = [work.now + VISIT, *([link.expires_at] if link.expires_at else [])]
     expires_at = min(ends).replace(microsecond=0)

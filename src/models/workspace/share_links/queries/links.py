@@ -1,13 +1,16 @@
 """Reading share links, as members see them."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from models.content.items.queries import placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.people.workspaces.queries import live_workspace_of
 from models.workspace.share_links.queries.visitors import maker_sees
 from models.workspace.share_links.shapes import ShareLinkBody, ShareLinkList
 from models.workspace.share_links.tables import ShareLink, share_link
@@ -51,3 +54,32 @@ def link_body(row: ShareLink, *, opens: bool) -> ShareLinkBody:
     """A row of the table as the interface shows it."""
     shown = {**columns_of(row), "url": f"/v1/share/{row.id}", "open": opens}
     return ShareLinkBody.model_validate(shown)
+
+
+class OutdatedLink(Protocol):
+    """A live link whose digest was made with an older secret key, which it therefore needs."""
+
+    id: Id
+    workspace_id: Id
+    kind: str
+    created_at: datetime
+
+
+async def outdated_links(
+    work: UnitOfWork, secret_key_id: bytes, limit: int
+) -> Sequence[OutdatedLink]:
+    """Live links of all workspaces that were not used under the current secret key."""
+    columns = share_link.c
+    statement = (
+        select(columns.id, columns.workspace_id, columns.kind, columns.created_at)
+        .join(*live_workspace_of(share_link))
+        .where(
+            columns.digest_key.is_distinct_from(secret_key_id),
+            columns.revoked_at.is_(None),
+            or_(columns.expires_at.is_(None), columns.expires_at > work.now),
+            or_(columns.max_uses.is_(None), columns.use_count < columns.max_uses),
+        )
+        .order_by(columns.created_at.desc(), columns.id)
+        .limit(limit)
+    )
+    return await work.rows(statement, of=OutdatedLink)

@@ -1,5 +1,6 @@
 """From a filter to a condition of the record table: values bound, never NULL, never failing."""
 
+import re
 from typing import Any
 
 from sqlalchemy import ARRAY, Text, and_, any_, cast, false, func, literal, not_, or_, select, true
@@ -39,6 +40,10 @@ def filter_condition(tree: RecordFilter) -> Expression:
             return or_(false(), *(filter_condition(part) for part in parts))
 
 
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+"""Characters that a value has, and the text of its document writes otherwise."""
+
+
 def search_condition(text: str, fields: FieldSpecs) -> Expression:
     """True when the title or any searched field contains a text, whatever the case of letters."""
     keys = [
@@ -50,11 +55,19 @@ def search_condition(text: str, fields: FieldSpecs) -> Expression:
     if not keys:
         return title
     pair = func.jsonb_each_text(record.c.data).table_valued("key", "value")
-    found = select(literal(1)).where(
-        pair.c.key == any_(literal(keys, ARRAY(Text))),
-        _contains(pair.c.value, text, Anchor.ANYWHERE),
+    value = (
+        select(literal(1))
+        .where(
+            pair.c.key == any_(literal(keys, ARRAY(Text))),
+            _contains(pair.c.value, text, Anchor.ANYWHERE),
+        )
+        .exists()
     )
-    return or_(title, found.exists())
+    if _ESCAPED.search(text):
+        return or_(title, value)
+    # Most records have the text nowhere, which the document says without being taken apart.
+    document = _contains(cast(record.c.data, Text), text, Anchor.ANYWHERE)
+    return or_(title, and_(document, value))
 
 
 def _of_field(field: FieldSpec, condition: Condition) -> Expression:

@@ -1,0 +1,47 @@
+"""The comparison of configured keys with the keys of the database. Pure."""
+
+from collections.abc import Collection, Iterable
+
+from runtime.errors import UnavailableError
+
+PAGE = "docs/secret-keys.md"
+
+
+class WrongSecretKeyError(UnavailableError):
+    """The process lacks a key under which the database holds values."""
+
+
+def wrong_key(recorded: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
+    """The error of a process that has no key of its database."""
+    return WrongSecretKeyError(
+        "WORKSPACE_SECRET_KEY is not the key of this database, which was written under"
+        f" {named(recorded)}; configured: {named(configured)}. Set the key it was written under. To"
+        f" change the key, put the new one before it: NEW,OLD ({PAGE})."
+    )
+
+
+def lacking_key(missing: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
+    """The error of a process that has some of the keys of its database."""
+    return WrongSecretKeyError(
+        f"WORKSPACE_SECRET_KEY lacks a key of this database, {named(missing)}; configured:"
+        f" {named(configured)}. Add it after a comma. An old key can be removed after"
+        f" `workspace rotate-secret` ({PAGE})."
+    )
+
+
+def check_keys(recorded: Collection[bytes], configured: Collection[bytes]) -> None:
+    """Compare the keys of a database with the keys of a process. Raises WrongSecretKeyError.
+
+    A database without keys is one that no process has written to yet.
+    """
+    missing = set(recorded) - set(configured)
+    if not missing:
+        return
+    if len(missing) == len(recorded):
+        raise wrong_key(recorded, configured)
+    raise lacking_key(missing, configured)
+
+
+def named(ids: Iterable[bytes]) -> str:
+    """Keys as people see them: `key 1a2b3c4d`."""
+    return ", ".join(f"key {key_id.hex()}" for key_id in ids)
