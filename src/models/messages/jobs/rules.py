@@ -1,8 +1,8 @@
 """The states of a job and the moves between them."""
 
 from enum import StrEnum
+from uuid import UUID
 
-from models.core.base import Id
 from models.core.lifecycle.rules import Lifecycle
 
 SEALED_INPUT = "sealed"
@@ -29,6 +29,6 @@ JOB_LIFECYCLE = Lifecycle(TRANSITIONS)
 OPEN_JOB = JOB_LIFECYCLE.open
 
 
-def sealed_input_place(job_id: Id) -> str:
+def sealed_input_place(job_id: UUID) -> str:
     """The place that the sealed input of a job is bound to."""
     return f"job|{job_id}|input"
