@@ -30,6 +30,7 @@ from models.core.lifecycle import commands as lifecycle
 from models.core.pauses import commands as pause_commands
 from models.core.pauses import release
 from models.core.pauses.resting import rests
+from models.core.pauses.tables import resting_intent
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from runtime.prepared_statement import PreparedStatement
@@ -222,7 +223,7 @@ def failures_are_not_handled(patch: Patch) -> None:
 
 
 def what_comes_in_under_a_pause_starts(patch: Patch) -> None:
-    pausable = acceptance.pausable
+    pausable = vars(acceptance)["pausable"]
 
     def none(work: Any, _: Any, accepted_at: Any) -> Any:
         return pausable(work, [], accepted_at)
@@ -233,7 +234,7 @@ def what_comes_in_under_a_pause_starts(patch: Patch) -> None:
 def what_rests_is_forgotten(patch: Patch) -> None:
     async def forget(work: Any, starts: Any) -> None:
         if starts:
-            await work.execute(delete(release.resting_intent).where(release._among(starts)))
+            await work.execute(delete(resting_intent).where(release._among(starts)))
 
     patch.setattr(release, "_join", forget)
 

@@ -210,7 +210,7 @@ class Server:
         if child is None:
             started.failed.workflow_id = command.workflow_id
             started.failed.workflow_type = command.workflow_type
-            started.failed.cause = _CHILD_EXISTS
+            started.failed.cause = _CHILD_EXISTS  # type: ignore[assignment]  # an enumeration
         else:
             parent.children[command.seq] = child
             started.succeeded.run_id = child.run_id
