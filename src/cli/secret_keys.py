@@ -68,7 +68,7 @@ async def _register(database: "Database", keys: "KeyRing") -> None:
         async with database.transaction() as work:
             await register_keys(work, keys)
     except WrongSecretKeyError as error:
-        raise StartError(error.message) from None
+        raise StartError(f"{error.message} {error.keys}") from None
     except (psycopg.Error, DBAPIError, PoolTimeoutError):
         return
 
@@ -186,7 +186,7 @@ async def _rotate(settings: Settings, *, check: bool, forget_lost: bool) -> Stan
                 await rotate_values(database, keys, _tell)
             return await standing(database, keys)
     except WrongSecretKeyError as error:
-        raise StartError(error.message) from None
+        raise StartError(f"{error.message} {error.keys}") from None
     except (psycopg.Error, DBAPIError) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise StartError(

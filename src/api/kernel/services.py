@@ -130,7 +130,7 @@ async def _register(services: Services) -> None:
                 await register_keys(work, services.keys)
         except WrongSecretKeyError as error:
             # `/readyz` says so as long as it is true.
-            log.critical("the secret key is wrong", reason=error.message)
+            log.critical("the secret key is wrong", reason=error.message, keys=error.keys)
             return
         except (psycopg.Error, DBAPIError, PoolTimeoutError):
             await asyncio.sleep(_REGISTERED_AGAIN_SECONDS)

@@ -8,24 +8,35 @@ PAGE = "docs/secret-keys.md"
 
 
 class WrongSecretKeyError(UnavailableError):
-    """The process lacks a key under which the database holds values."""
+    """The process lacks a key under which the database holds values.
+
+    `keys` names the keys for operators. It is in no answer: an id can be compared with guesses.
+    """
+
+    def __init__(
+        self, message: str, recorded: Iterable[bytes], configured: Iterable[bytes]
+    ) -> None:
+        super().__init__(message)
+        self.keys = f"Of the database: {named(recorded)}; configured: {named(configured)}."
 
 
 def wrong_key(recorded: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
     """The error of a process that has no key of its database."""
     return WrongSecretKeyError(
-        "WORKSPACE_SECRET_KEY is not the key of this database, which was written under"
-        f" {named(recorded)}; configured: {named(configured)}. Set the key it was written under. To"
-        f" change the key, put the new one before it: NEW,OLD ({PAGE})."
+        "WORKSPACE_SECRET_KEY is not the key of this database. Set the key it was written under."
+        f" To change the key, put the new one before it: NEW,OLD ({PAGE}).",
+        recorded,
+        configured,
     )
 
 
 def lacking_key(missing: Iterable[bytes], configured: Iterable[bytes]) -> WrongSecretKeyError:
     """The error of a process that has some of the keys of its database."""
     return WrongSecretKeyError(
-        f"WORKSPACE_SECRET_KEY lacks a key of this database, {named(missing)}; configured:"
-        f" {named(configured)}. Add it after a comma. An old key can be removed after"
-        f" `workspace rotate-secret` ({PAGE})."
+        "WORKSPACE_SECRET_KEY lacks a key of this database. Add it after a comma. An old key can be"
+        f" removed after `workspace rotate-secret` ({PAGE}).",
+        missing,
+        configured,
     )
 
 
